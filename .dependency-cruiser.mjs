@@ -13,9 +13,15 @@ const READER_OF_PDFS = "^clients/e-invoice/pdf-(file|syntax)\\.ts$";
 /** What a program of Node imports beside its own layers. */
 const OF_NODE = [NODE, ANY_PACKAGE, "^package\\.json$"];
 
-/** All of `edge/backends/` but the two files that talk to backends. */
-const DECIDING_ON_BACKENDS = "^edge/backends/(?!(backend|look-up-service)\\.ts$)";
-const WITHOUT_IO = [DECIDING_ON_BACKENDS, "^(rules|protocol)/", "^edge/(clock|body/(body-memory|held-body))\\.ts$"];
+/** All of `edge/backends/` but the file that asks backends. */
+const DECIDING_ON_BACKENDS = "^edge/backends/(?!backend\\.ts$)";
+const WITHOUT_IO = [
+  DECIDING_ON_BACKENDS,
+  "^(rules|protocol)/",
+  "^edge/(clock|body/(body-memory|held-body)|platform/platform)\\.ts$",
+];
+/** All of `edge/` that runs on every platform. */
+const EDGE_ITSELF = "^edge/(?!(platform/(cloudflare|node)|standalone)/)";
 const PARSERS_OF_ADDRESSES = "^edge/backends/(backend-address|name-servers)\\.ts$";
 
 /** Who may import what, and nothing else: the rule's name, the importing files, what they may import, and why. */
@@ -26,7 +32,8 @@ const ONLY = [
   ["protocol-is-pure", "^protocol/", ["^(protocol|rules)/", PURE_PACKAGES], "Edge, backend and clients share it."],
   ["typst-stands-below-the-programs", "^typst/.*\\.ts$", ["^(typst|rules)/", NODE], "The backend and developers' machines share it."],
   ["finding-programs-is-bare", "^typst/.*\\.mjs$", ["^typst/.*\\.mjs$", NODE], "It runs on machines that may have no packages yet."],
-  ["edge-runs-in-workerd", "^edge/", ["^(edge|rules|protocol)/", ANY_PACKAGE, "^cloudflare:"], "It has no Node, and only HTTP leads to backends."],
+  ["edge-names-no-platform", EDGE_ITSELF, [EDGE_ITSELF, "^(rules|protocol)/"], "It runs on Cloudflare and in Node, and only HTTP leads to backends."],
+  ["edge-on-cloudflare", "^edge/platform/cloudflare/", [EDGE_ITSELF, "^edge/platform/cloudflare/", "^(rules|protocol)/", "^cloudflare:"], "A Worker has no Node."],
   ["edge-settings-are-inside", "^edge/(settings|clock)\\.ts$", ["^(rules|protocol)/", PARSERS_OF_ADDRESSES], "They know nothing of what reads them."],
   ["choice-of-backends-does-no-io", DECIDING_ON_BACKENDS, WITHOUT_IO, "Clock, random numbers and I/O are passed in, for the simulation. biome.json denies it the globals."],
   ["backend-runs-in-node", "^backend/", ["^(backend|rules|protocol|typst)/", ...OF_NODE], "Edge, clients, scripts and tests are no part of it."],
@@ -47,7 +54,7 @@ const INWARDS = {
     ...["settings.ts", "work-directory/", "processes/", "error-log.ts"],
   ],
   edge: [
-    ...["worker-with-containers.ts", "worker.ts", "routes/", "guards/", "problem-response.ts", "requests/"],
+    ...["platform/(cloudflare|node)/", "app.ts", "routes/", "guards/", "problem-answer.ts", "requests/"],
     ...["context.ts", "gathered/", "log/", "settings.ts", "backends/", "body/", "clock.ts"],
   ],
   "clients/command-line": ["commands/", "cases/", "preview/", "each/", "local/", "project/"],
@@ -77,13 +84,9 @@ export default {
     },
     {
       name: "edge-without-containers",
-      comment: "Only one entry point needs the class of the containers. Spans and sockets are part of workerd.",
-      from: {
-        path: "^edge/",
-        pathNot:
-          "^edge/(worker-with-containers|containers/backend-container|requests/request-log|backends/look-up-service)\\.ts$",
-      },
-      to: { path: "^(edge/containers/backend-container\\.ts$|cloudflare:)" },
+      comment: "Only one entry point needs the class of the containers.",
+      from: { path: "^edge/", pathNot: "^edge/platform/cloudflare/worker-with-containers\\.ts$" },
+      to: { path: "^edge/platform/cloudflare/backend-container\\.ts$" },
     },
     {
       name: "nobody-imports-the-command",

@@ -9,7 +9,7 @@ export interface WallClock {
 
 export const WALL_CLOCK: WallClock = {
   now: () => Date.now(),
-  wait: (milliseconds) => scheduler.wait(milliseconds),
+  wait: (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds)),
   after: (milliseconds, callback) => {
     const timer = setTimeout(callback, milliseconds);
     return () => clearTimeout(timer);

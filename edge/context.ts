@@ -1,50 +1,55 @@
-/** The context of a request: bindings, variables and the state of the isolate. */
-import type { Context } from "hono";
+/** The context of a request, and what a deployment keeps for all of them. */
 import type { Capabilities } from "../protocol/capabilities.ts";
-import { COMMON_HEADERS, REQUEST_ID_HEADER, SERVER_TIMING_HEADER } from "../protocol/headers.ts";
 import { ALL_EDGE_ROUTES, allowedMethods, METRICS_PATH, SECURITY_TEXT_PATH } from "../protocol/routes.ts";
 import { limitsFingerprint } from "../rules/limits.ts";
-import { SettingError } from "../rules/settings.ts";
-import { openBackend, UnreportedCounts } from "./backends/backend.ts";
+import { UnreportedCounts } from "./backends/backend.ts";
 import { accessTokenFor } from "./backends/backend-address.ts";
 import { BackendChoice } from "./backends/backend-choice.ts";
 import { BackendPool } from "./backends/backend-list.ts";
-import { lookUpService } from "./backends/look-up-service.ts";
-import { parseResolvConf, type ResolverSettings } from "./backends/name-servers.ts";
 import { BodyMemory } from "./body/body-memory.ts";
 import { FairLimit } from "./body/fair-limit.ts";
 import { longestRenderMilliseconds, makeUploadLimit } from "./body/read-body.ts";
-import { type RequestClock, WALL_CLOCK } from "./clock.ts";
+import { RequestClock, WALL_CLOCK } from "./clock.ts";
 import { shareCapabilities } from "./gathered/common-capabilities.ts";
 import { shareMetrics } from "./gathered/metrics.ts";
 import type { SharedAnswer } from "./gathered/shared-answer.ts";
-import { type RequestRecord, writeLine } from "./log/request-record.ts";
+import { RequestRecord } from "./log/request-record.ts";
+import { writeLine } from "./log/write-line.ts";
+import type { ClientRequest, Platform } from "./platform/platform.ts";
 import { type EdgeSettings, readEdgeSettings } from "./settings.ts";
-
-export interface EdgeEnvironment {
-  readonly ASSETS: Fetcher;
-  readonly CALLER_RATE_LIMITER?: RateLimit;
-  /** The files of `/etc`, where the edge runs in workerd alone. */
-  readonly MACHINE_SETTINGS?: Fetcher;
-  readonly [name: string]: unknown;
-}
 
 /** Where the client sent its request. */
 export type RequestOrigin = Readonly<Pick<URL, "protocol" | "host" | "hostname">>;
 
-export interface EdgeBindings {
-  Bindings: EdgeEnvironment;
-  /** To be read by `get`: `var` makes an object of all of them each time. */
-  Variables: {
-    requestId: string;
-    caller: string;
-    record: RequestRecord;
-    clock: RequestClock;
-    origin: RequestOrigin;
-  };
+export class EdgeContext {
+  readonly platform: Platform;
+  readonly request: ClientRequest;
+  readonly path: string;
+  readonly requestId = crypto.randomUUID();
+  readonly record = new RequestRecord();
+  readonly clock = new RequestClock();
+  /** Once its token is known. */
+  caller: string | null = null;
+  /** Once it is known to be valid. */
+  origin: RequestOrigin = { protocol: "", host: "", hostname: "" };
+
+  constructor(platform: Platform, request: ClientRequest) {
+    this.platform = platform;
+    this.request = request;
+    this.path = pathOf(request.url);
+  }
 }
 
-export type EdgeContext = Context<EdgeBindings>;
+/** The path as routes are written. What cannot be decoded stays as it is, and so does an encoded percent sign. */
+function pathOf(url: string): string {
+  const [, path = ""] = /^[^/]*\/\/[^/]*([^?#]*)/.exec(url) ?? [];
+  if (!path.includes("%")) return path;
+  try {
+    return decodeURI(path.replaceAll("%25", "%2525"));
+  } catch {
+    return path;
+  }
+}
 
 interface Deployment {
   readonly settings: EdgeSettings;
@@ -63,27 +68,28 @@ interface Deployment {
   constraints: object | null;
 }
 
-/** The bindings are one object for the life of an isolate, so its settings are read once. */
-const deployments = new WeakMap<EdgeEnvironment, Deployment>();
+const deployments = new WeakMap<Platform, Deployment>();
 
-/** @throws SettingError when a setting is not valid. */
-export function deploymentOf({ env }: EdgeContext): Deployment {
-  const known = deployments.get(env);
+/** Its settings are read once. @throws SettingError when one is not valid. */
+export function deploymentOf({ platform }: EdgeContext): Deployment {
+  const known = deployments.get(platform);
   if (known !== undefined) return known;
-  const settings = readEdgeSettings(env);
+  const settings = readEdgeSettings(platform.settings);
   const counts = new UnreportedCounts();
-  const resolver = openResolver(settings, env);
+  const { services } = settings.backends;
+  const lookUp =
+    services.length === 0 ? () => Promise.reject(new Error("no service")) : platform.openLookup(settings.nameServers);
   const pool = new BackendPool(settings.backends, {
     clock: WALL_CLOCK,
     open: (address) =>
-      counts.reportThrough(openBackend(address, env, accessTokenFor(address, settings)), settings.backendToken),
-    lookUp: ({ service }) => lookUpService(service, resolver),
+      counts.reportThrough(platform.openBackend(address, accessTokenFor(address, settings)), settings.backendToken),
+    lookUp: ({ service }) => lookUp(service),
     onChange: (backends) => backendChoice.keep(backends),
     report: ({ service }, news) => {
       const { logRequests } = settings;
       if (typeof news !== "string")
-        writeLine(logRequests, "info", { message: "the backends have changed", service, ...news });
-      else writeLine(logRequests, "warn", { message: "backends are not found", service, cause: news });
+        writeLine(platform, logRequests, "info", { message: "the backends have changed", service, ...news });
+      else writeLine(platform, logRequests, "warn", { message: "backends are not found", service, cause: news });
     },
   });
   const backendChoice = new BackendChoice(pool.backends);
@@ -104,51 +110,11 @@ export function deploymentOf({ env }: EdgeContext): Deployment {
       (backend) => backendChoice.hasAnswered(backend),
       settings.metricsAccess.kind === "open",
     ),
-    commonCapabilities: shareCapabilities(pool, (line) => writeLine(settings.logRequests, "warn", line)),
+    commonCapabilities: shareCapabilities(pool, (line) => writeLine(platform, settings.logRequests, "warn", line)),
     constraints: null,
   };
-  deployments.set(env, deployment);
+  deployments.set(platform, deployment);
   return deployment;
-}
-
-/** The name servers of the settings, or the machine's. @throws SettingError when some are needed and none are set. */
-function openResolver(
-  { backends, nameServers }: EdgeSettings,
-  { MACHINE_SETTINGS }: EdgeEnvironment,
-): () => Promise<ResolverSettings> {
-  if (MACHINE_SETTINGS === undefined) {
-    if (backends.services.length > 0 && nameServers.length === 0) {
-      throw new SettingError("SERVICE_DNS_SERVERS must name a name server for the srv: names of SERVICE_BACKEND_URLS.");
-    }
-    return async () => ({ servers: nameServers, search: [], dots: 0 });
-  }
-  return async () => {
-    // Each time: it is a short file, and a machine that comes into another network rewrites it.
-    const file = await MACHINE_SETTINGS.fetch("http://machine/resolv.conf");
-    const machine = parseResolvConf(file.ok ? await file.text() : "");
-    return nameServers.length > 0 ? { ...machine, servers: nameServers } : machine;
-  };
-}
-
-/** The header fields of every answer. */
-export function answerHeaders(context: EdgeContext): Readonly<Record<string, string>> {
-  const timing = context.get("record").serverTiming;
-  return {
-    [REQUEST_ID_HEADER]: context.get("requestId"),
-    ...COMMON_HEADERS,
-    ...(timing !== "" && { [SERVER_TIMING_HEADER]: timing }),
-  };
-}
-
-/** Makes an answer with all of its header fields at once: each that is set later takes some 10 µs (2026-11-28). */
-export function respond(
-  context: EdgeContext,
-  body: BodyInit | null,
-  { status = 200, headers }: { readonly status?: number; readonly headers: Readonly<Record<string, string>> },
-): Response {
-  const response = new Response(body, { status, headers: { ...answerHeaders(context), ...headers } });
-  context.get("record").complete = response;
-  return response;
 }
 
 export function settingsOf(context: EdgeContext): EdgeSettings {
@@ -157,7 +123,7 @@ export function settingsOf(context: EdgeContext): EdgeSettings {
 
 /** The methods of the requested path as `Allow` lists them; null if this deployment does not serve the path. */
 export function servedMethods(context: EdgeContext): string | null {
-  const { path } = context.req;
+  const { path } = context;
   const isOff =
     (path === METRICS_PATH && settingsOf(context).metricsAccess.kind === "off") ||
     (path === SECURITY_TEXT_PATH && settingsOf(context).securityContacts.length === 0);
@@ -168,6 +134,6 @@ export function servedMethods(context: EdgeContext): string | null {
 export async function renewBackends(context: EdgeContext): Promise<void> {
   const { pool, settings } = deploymentOf(context);
   if (settings.backends.services.length === 0) return;
-  context.executionCtx.waitUntil(pool.renew());
+  context.request.inBackground(pool.renew());
   await pool.wait();
 }

@@ -12,12 +12,13 @@ import { type AttemptFailure, type CapacityCause, type Cause, parseCause } from 
 import type { Limits } from "../../rules/limits.ts";
 import { outputTooLarge, PROBLEM_MEDIA_TYPE, PROBLEMS, type Problem, type ProblemCode } from "../../rules/problem.ts";
 import { MAX_RETRY_AFTER_SECONDS } from "../../rules/render-time.ts";
+import type { BackendAnswer } from "../platform/platform.ts";
 
 const DEFAULT_RETRY_AFTER_SECONDS = 1;
 /** Far more than the longest problem: twenty errors with paths of 128 segments. */
 const MAX_PROBLEM_BYTES = 1024 * 1024;
 
-export type ResponseHead = Pick<Response, "status" | "headers">;
+export type ResponseHead = Pick<BackendAnswer, "status" | "headers">;
 
 export type AttemptResult =
   /** The answer of the backend goes to the client. */

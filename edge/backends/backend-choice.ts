@@ -6,6 +6,7 @@
  * decides whether a backend is out of use (docs/decisions/probes-are-renders.md). Times are in milliseconds.
  */
 import type { BackendLoad } from "../../protocol/headers.ts";
+import type { Backend } from "../platform/platform.ts";
 import type { AttemptResult } from "./backend-answer.ts";
 
 export const PROBE_TIMEOUT_MILLISECONDS = 5000;
@@ -30,13 +31,6 @@ const RETURN_WEIGHT = 2;
 /** The cost of an unknown load: more than that of any backend with a free slot, less than that of any without. */
 const UNKNOWN_COST = 1 - 1e-9;
 const RETURN_LIFETIME_MILLISECONDS = 2000;
-
-/** A server that renders. What decides only tells it apart from others, and never fetches from it. */
-export interface Backend {
-  readonly name: string;
-  /** Rejects when no answer begins. */
-  fetch(path: string, init: RequestInit): Promise<Response>;
-}
 
 export interface Attempt {
   readonly backend: Backend;

@@ -4,6 +4,7 @@
  * milliseconds.
  */
 import type { WallClock } from "../clock.ts";
+import type { Backend } from "../platform/platform.ts";
 import {
   type BackendAddress,
   type BackendSources,
@@ -11,7 +12,6 @@ import {
   type ServiceName,
   urlOfRecord,
 } from "./backend-address.ts";
-import type { Backend } from "./backend-choice.ts";
 import type { SrvAnswer, SrvRecord } from "./dns-message.ts";
 
 /** How long an answer is used. For its time to live, 30 s in many clusters, a new backend would stay idle. */

@@ -5,8 +5,9 @@
 import type { AttemptFailure } from "../../rules/causes.ts";
 import { type Problem, renderQueueFull, serviceUnavailable } from "../../rules/problem.ts";
 import { longestTransitMilliseconds, MAX_UPLOAD_MILLISECONDS } from "../../rules/render-time.ts";
+import type { Backend } from "../platform/platform.ts";
 import type { FailedAttempt } from "./backend-answer.ts";
-import type { Backend, BackendChoice } from "./backend-choice.ts";
+import type { BackendChoice } from "./backend-choice.ts";
 
 /** Attempts that may cost an upload or a render: all but the first at a backend that is full or unreachable. */
 const MAX_ATTEMPTS = 4;

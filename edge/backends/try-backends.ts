@@ -1,12 +1,12 @@
 /** Tries a render on one backend after another, and probes those that may have failed. Clock and I/O are passed in. */
 import type { BackendLoad } from "../../protocol/headers.ts";
 import { longestTransitMilliseconds, MAX_UPLOAD_MILLISECONDS } from "../../rules/render-time.ts";
-import type { HeldBody, TakenPart } from "../body/held-body.ts";
+import type { HeldBody } from "../body/held-body.ts";
 import type { WallClock } from "../clock.ts";
+import type { Backend, TakenPart } from "../platform/platform.ts";
 import { type FailedAttempt, failedAttempt, type ResponseHead, readAnswer, readProbeAnswer } from "./backend-answer.ts";
 import {
   type Attempt,
-  type Backend,
   type BackendChoice,
   hasFreeSlot,
   PROBE_TIMEOUT_MILLISECONDS,
@@ -49,7 +49,7 @@ export interface Forwarding<Answer extends ResponseHead> extends Probing {
   send(backend: Backend, sending: Sending): Promise<Answer>;
   /** Null if the backend does not say how busy it is. Rejects when no answer comes in time. */
   askLoad(backend: Backend, timeoutMilliseconds: number): Promise<BackendLoad | null>;
-  discard(answer: Answer): Promise<void>;
+  discard(answer: Answer): void;
   inBackground(work: Promise<unknown>): void;
 }
 
@@ -162,7 +162,7 @@ class OpenAttempt<Answer extends ResponseHead> {
         return { kind: "answered", answer };
       }
       this.#fail(result);
-      await discard(answer);
+      discard(answer);
       return result;
     } catch (error) {
       return this.#fail(failedAttempt(FAILURES[this.#taken], error));

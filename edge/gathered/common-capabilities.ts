@@ -11,7 +11,7 @@ import {
   parseCapabilities,
 } from "../../protocol/capabilities.ts";
 import { fetchText } from "../backends/backend.ts";
-import type { Backend } from "../backends/backend-choice.ts";
+import type { Backend } from "../platform/platform.ts";
 import { SharedAnswer } from "./shared-answer.ts";
 import { BackendSurvey, SURVEY_TIMEOUT_MILLISECONDS } from "./survey.ts";
 

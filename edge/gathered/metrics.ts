@@ -1,6 +1,6 @@
 /** The metrics of all backends in one Prometheus exposition (text format 0.0.4), kept for some seconds. */
 import { fetchText } from "../backends/backend.ts";
-import type { Backend } from "../backends/backend-choice.ts";
+import type { Backend } from "../platform/platform.ts";
 import { SharedAnswer } from "./shared-answer.ts";
 import { BackendSurvey, SURVEY_TIMEOUT_MILLISECONDS } from "./survey.ts";
 

@@ -2,6 +2,7 @@
  * An answer gathered from the backends once for all requests of an isolate. The routes that use it need no token, so
  * more requests must not cause more work at the backends.
  */
+import { WALL_CLOCK } from "../clock.ts";
 
 /** The shortest time between the starts of two gatherings, even if the first is aborted. */
 const MIN_INTERVAL_MILLISECONDS = 1000;
@@ -39,7 +40,7 @@ export class SharedAnswer<Value> {
       if (this.#kept !== null && now < this.#kept.until) return this.#kept.value;
       signal ??= clientGone();
       if (now >= this.#busyUntil) return this.#gatherAlone(signal);
-      await scheduler.wait(POLL_MILLISECONDS);
+      await WALL_CLOCK.wait(POLL_MILLISECONDS);
     }
   }
 

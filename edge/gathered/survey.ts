@@ -2,9 +2,10 @@
  * Asks all backends for the same small document, a few at a time: Cloudflare queues the seventh fetch of a request, and
  * counts its wait against its time limit. So the time of each begins when it is really sent.
  */
-import { type Backend, pickRandom } from "../backends/backend-choice.ts";
+import { pickRandom } from "../backends/backend-choice.ts";
 import { MAX_ASKED_AT_ONCE } from "../backends/side-requests.ts";
 import { WALL_CLOCK, type WallClock } from "../clock.ts";
+import type { Backend } from "../platform/platform.ts";
 
 const ANSWER_TIMEOUT_MILLISECONDS = 3000;
 /** For all together: Prometheus waits ten seconds for a scrape by default. */

@@ -1,23 +1,24 @@
 /** Who may read `/metrics`, as `SERVICE_METRICS_ACCESS` says. */
-import { createMiddleware } from "hono/factory";
 import { validateToken } from "../../protocol/authentication.ts";
-import { type EdgeBindings, settingsOf } from "../context.ts";
-import { problemResponse } from "../problem-response.ts";
+import { notFound } from "../../rules/problem.ts";
+import { type EdgeContext, settingsOf } from "../context.ts";
+import type { Answer } from "../platform/platform.ts";
+import { problemAnswer } from "../problem-answer.ts";
 
 /** As Prometheus sends it: RFC 6750 section 2.1; the name of the scheme in any case (RFC 9110 section 11.1). */
 const BEARER_CREDENTIALS = /^Bearer +(\S+)$/i;
 
-export const requireMetricsAccess = createMiddleware<EdgeBindings>(async (context, next) => {
+export function requireMetricsAccess(context: EdgeContext): Answer | null {
   const access = settingsOf(context).metricsAccess;
   switch (access.kind) {
     case "open":
-      return next();
+      return null;
     case "off":
-      return context.notFound();
+      return problemAnswer(context, notFound());
     case "token": {
-      const [, token] = BEARER_CREDENTIALS.exec(context.req.header("Authorization") ?? "") ?? [];
+      const [, token] = BEARER_CREDENTIALS.exec(context.request.headers.get("Authorization") ?? "") ?? [];
       const forbidden = validateToken(token, access.tokens, "Authorization: Bearer");
-      return forbidden === null ? next() : problemResponse(context, forbidden);
+      return forbidden === null ? null : problemAnswer(context, forbidden);
     }
   }
-});
+}

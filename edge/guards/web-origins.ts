@@ -1,10 +1,10 @@
 /** The origins of the web that may use the service: its own, by URL and host name, and those of other pages (CORS). */
-import { cors } from "hono/cors";
-import { createMiddleware } from "hono/factory";
 import { API_TOKEN_HEADER, REQUEST_ID_HEADER } from "../../protocol/headers.ts";
 import { problem } from "../../rules/problem.ts";
-import { type EdgeBindings, type RequestOrigin, servedMethods, settingsOf } from "../context.ts";
-import { problemResponse } from "../problem-response.ts";
+import { type EdgeContext, type RequestOrigin, servedMethods, settingsOf } from "../context.ts";
+import type { Answer } from "../platform/platform.ts";
+import { problemAnswer } from "../problem-answer.ts";
+import type { CorsOrigins } from "../settings.ts";
 
 const INVALID = "The request has no valid http or https URL: see its Host, and X-Forwarded-Proto if a proxy sets it.";
 
@@ -39,17 +39,17 @@ const OTHER_HOST =
  * A page of the web can have its own name resolved to an address of the machine that shows it (DNS rebinding), and is
  * then of one origin with whatever answers there. Probes of Kubernetes and balancers ask for `/health` by address.
  */
-export const requireServedUrl = createMiddleware<EdgeBindings>(async (context, next) => {
-  const { url, headers } = context.req.raw;
+export function requireServedUrl(context: EdgeContext): Answer | null {
+  const { url, headers } = context.request;
   // workerd only concatenates the URL, of scheme (`X-Forwarded-Proto`), `Host` and path: a slash in the host would turn
   // the requested path into a query.
   const origin = NOT_IN_A_HOST.test(headers.get("Host") ?? "") ? null : originOf(url);
-  if (origin === null) return problemResponse(context, problem("invalid_request", INVALID, {}));
-  context.set("origin", origin);
+  if (origin === null) return problemAnswer(context, problem("invalid_request", INVALID, {}));
+  context.origin = origin;
   const { hosts } = settingsOf(context);
-  if (hosts.length === 0 || hosts.includes(origin.hostname) || HEALTH.test(url)) return next();
-  return problemResponse(context, problem("forbidden", OTHER_HOST, {}));
-});
+  if (hosts.length === 0 || hosts.includes(origin.hostname) || HEALTH.test(url)) return null;
+  return problemAnswer(context, problem("forbidden", OTHER_HOST, {}));
+}
 
 const REQUEST_HEADERS = [API_TOKEN_HEADER, "Content-Type", "If-None-Match", "traceparent", "tracestate"];
 
@@ -58,26 +58,40 @@ const RESPONSE_HEADERS = [REQUEST_ID_HEADER, "Retry-After", "Content-Disposition
 /** The longest that Chromium keeps the answer to a preflight request. */
 const PREFLIGHT_MAX_AGE_SECONDS = 2 * 60 * 60;
 
-export const CORS_HEADERS_OF_304 = ["Access-Control-Allow-Origin", "Access-Control-Expose-Headers"];
-
 /**
  * Pages of other origins may use the service only if `SERVICE_CORS_ORIGINS` names them, never with a browser's
- * credentials. hono takes every OPTIONS for a preflight request, so it gets only real ones, for a path that is served.
+ * credentials. Of the OPTIONS of a path that is served, only real preflight requests are answered here.
  */
-export const allowOtherOrigins = createMiddleware<EdgeBindings>(async (context, next) => {
+export async function crossOriginAnswer(
+  context: EdgeContext,
+  next: (context: EdgeContext) => Promise<Answer>,
+): Promise<Answer> {
   const { corsOrigins } = settingsOf(context);
-  if (corsOrigins.length === 0) return next();
-  if (context.req.method === "OPTIONS") {
-    const allowed = servedMethods(context);
-    if (allowed === null || context.req.header("Access-Control-Request-Method") === undefined) return next();
-    context.res.headers.set("Allow", allowed);
-  }
-  const answerWithCors = cors({
-    origin: typeof corsOrigins === "string" ? corsOrigins : [...corsOrigins],
-    allowMethods: () => [servedMethods(context) ?? ""],
-    allowHeaders: REQUEST_HEADERS,
-    exposeHeaders: RESPONSE_HEADERS,
-    maxAge: PREFLIGHT_MAX_AGE_SECONDS,
-  });
-  return answerWithCors(context, next);
-});
+  if (corsOrigins.length === 0) return next(context);
+  const { method, headers } = context.request;
+  const allowed = method === "OPTIONS" && headers.has("Access-Control-Request-Method") ? servedMethods(context) : null;
+  const answer = allowed === null ? await next(context) : preflightAnswer(allowed);
+  return { ...answer, headers: { ...answer.headers, ...originHeaders(corsOrigins, headers.get("Origin"), answer) } };
+}
+
+function preflightAnswer(allowed: string): Answer {
+  const headers = {
+    Allow: allowed,
+    "Access-Control-Allow-Methods": allowed,
+    "Access-Control-Allow-Headers": REQUEST_HEADERS.join(","),
+    "Access-Control-Max-Age": String(PREFLIGHT_MAX_AGE_SECONDS),
+  };
+  return { status: 204, headers, body: null };
+}
+
+/** An answer that depends on the origin says so even if that is not allowed: caches must not give it to another. */
+function originHeaders(allowed: CorsOrigins, origin: string | null, answer: Answer): Readonly<Record<string, string>> {
+  const exposed = { "Access-Control-Expose-Headers": RESPONSE_HEADERS.join(",") };
+  if (typeof allowed === "string") return { "Access-Control-Allow-Origin": allowed, ...exposed };
+  const [varying = "Vary", varies = ""] = Object.entries(answer.headers).find(([name]) => /^vary$/i.test(name)) ?? [];
+  return {
+    [varying]: varies === "" ? "Origin" : `${varies}, Origin`,
+    ...(origin !== null && allowed.includes(origin) && { "Access-Control-Allow-Origin": origin }),
+    ...exposed,
+  };
+}

@@ -1,29 +1,26 @@
 /** Writes the edge's log lines: one for each request at its end, and one for each failure. */
-import { tracing } from "cloudflare:workers";
 import { deploymentOf, type EdgeContext, settingsOf } from "../context.ts";
-import { ANALYTICS_BINDING, spanAttributes, writeAnalytics, writeLine } from "../log/request-record.ts";
+import { writeLine } from "../log/write-line.ts";
+import type { Answer } from "../platform/platform.ts";
 import { parseLogRequests, type RequestLogging } from "../settings.ts";
 
-/** Writes log line, data point and span of a request once. @param response null if the client left before it */
-export function endRequest(context: EdgeContext, response: Response | null): void {
-  const record = context.get("record");
-  const dataset = context.env[ANALYTICS_BINDING];
+/** Writes the log line of a request once, and tells what observes requests. @param answer null if the client left before it */
+export function endRequest(context: EdgeContext, answer: Answer | null): void {
+  const { platform, record } = context;
   const logging = loggingOf(context);
-  // workerd alone traces nothing.
-  const span = tracing.getActiveSpan();
+  const observe = platform.requestObserver();
   if (!record.end()) return;
   countForMetrics(context);
-  if (logging === "none" && dataset === undefined && !span?.isTraced) return;
-  record.caller = context.get("caller");
-  const line = record.toLine(context.req.raw, context.req.path, context.get("requestId"), response);
-  writeAnalytics(dataset, line);
-  if (span?.isTraced) span.setAttributes(spanAttributes(line));
-  if (logging !== "none") writeLine(logging, "log", line);
+  if (logging === "none" && observe === null) return;
+  record.caller = context.caller ?? undefined;
+  const line = record.toLine(context.request, context.path, context.requestId, answer);
+  observe?.(line);
+  if (logging !== "none") writeLine(platform, logging, "log", line);
 }
 
 /** Counts why the request is refused, and how attempts failed. Without valid settings there is no backend to tell. */
 function countForMetrics(context: EdgeContext): void {
-  const { problem, failures } = context.get("record");
+  const { problem, failures } = context.record;
   // A backend counts its time-outs itself.
   const refusal = problem?.code === "render_timeout" ? undefined : problem?.cause;
   const names = refusal === undefined ? failures : [refusal, ...failures];
@@ -31,20 +28,21 @@ function countForMetrics(context: EdgeContext): void {
   for (const name of names) deploymentOf(context).counts.add(name);
 }
 
-/** Aborted when the client leaves. The request is then logged: the code after its next `await` never runs. */
+/** Aborted when the client leaves. */
 export function watchClient(context: EdgeContext): AbortSignal {
-  const { signal } = context.req.raw;
-  signal.addEventListener("abort", () => endRequest(context, null));
-  return signal;
+  const leaving = new AbortController();
+  whenClientLeaves(context, () => leaving.abort());
+  return leaving.signal;
 }
 
-/** Calls back when the client leaves. All that wait for it share one listener. @returns a function that cancels the call. */
+/** Calls back when the client leaves, which is then logged. All that wait for it share one listener. @returns a function that cancels the call. */
 export function whenClientLeaves(context: EdgeContext, callback: () => void): () => void {
-  const record = context.get("record");
+  const { record, request } = context;
   if (record.onLeave === null) {
     const callbacks = new Set<() => void>();
     record.onLeave = callbacks;
-    watchClient(context).addEventListener("abort", () => {
+    request.whenClientLeaves(() => {
+      endRequest(context, null);
       for (const call of callbacks) call();
     });
   }
@@ -53,7 +51,7 @@ export function whenClientLeaves(context: EdgeContext, callback: () => void): ()
 }
 
 export function logFailure(context: EdgeContext, level: "error" | "warn", line: object): void {
-  writeLine(loggingOf(context), level, line);
+  writeLine(context.platform, loggingOf(context), level, line);
 }
 
 /** A deployment whose settings are not valid logs its answers as well, so this setting is then read alone. */
@@ -61,6 +59,6 @@ function loggingOf(context: EdgeContext): RequestLogging {
   try {
     return settingsOf(context).logRequests;
   } catch {
-    return parseLogRequests(context.env.SERVICE_LOG_REQUESTS) ?? "object";
+    return parseLogRequests(context.platform.settings.SERVICE_LOG_REQUESTS) ?? "object";
   }
 }

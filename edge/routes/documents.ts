@@ -1,8 +1,9 @@
 /** The documents that the edge makes of its settings and of what its backends say. */
 import { constraintsDocument } from "../../rules/constraints.ts";
 import { serviceUnavailable } from "../../rules/problem.ts";
-import { deploymentOf, type EdgeContext, renewBackends, respond } from "../context.ts";
-import { problemResponse } from "../problem-response.ts";
+import { deploymentOf, type EdgeContext, renewBackends } from "../context.ts";
+import type { Answer } from "../platform/platform.ts";
+import { problemAnswer } from "../problem-answer.ts";
 import { watchClient } from "../requests/request-log.ts";
 
 /** Half of a SHA-256 is enough to tell documents apart. */
@@ -17,14 +18,20 @@ interface TaggedJson {
 const tagged = new WeakMap<object, TaggedJson>();
 
 /**
- * Answers with a document that many requests share: encoded once, with a strong entity tag, the same in every isolate,
- * by which hono's `etag` answers 304.
+ * Answers with a document that many requests share: encoded once, with a strong entity tag, the same at every edge, or
+ * with 304 to a client that has it.
  */
-async function answerJson(context: EdgeContext, document: object, cacheControl: string): Promise<Response> {
+async function answerJson({ request }: EdgeContext, document: object, cacheControl: string): Promise<Answer> {
   const { body, etag } = tagged.get(document) ?? (await tagJson(document));
-  return respond(context, body, {
-    headers: { ETag: etag, "Cache-Control": cacheControl, "Content-Type": "application/json" },
-  });
+  const headers = { ETag: etag, "Cache-Control": cacheControl };
+  if (isListed(etag, request.headers.get("If-None-Match"))) return { status: 304, headers, body: null };
+  return { status: 200, headers: { ...headers, "Content-Type": "application/json" }, body };
+}
+
+/** The weak comparison of RFC 9110, section 13.1.2. */
+function isListed(entityTag: string, ifNoneMatch: string | null): boolean {
+  if (ifNoneMatch === null) return false;
+  return ifNoneMatch.trim() === "*" || (ifNoneMatch.match(/"[^"]*"/g) ?? []).some((tag) => tag === entityTag);
 }
 
 async function tagJson(document: object): Promise<TaggedJson> {
@@ -36,26 +43,25 @@ async function tagJson(document: object): Promise<TaggedJson> {
 }
 
 /** `GET /v1/constraints`. Only callers with a token get it: a caller may keep it, a cache between may not. */
-export function answerConstraints(context: EdgeContext): Promise<Response> {
+export function answerConstraints(context: EdgeContext): Promise<Answer> {
   const deployment = deploymentOf(context);
   deployment.constraints ??= constraintsDocument(deployment.settings.limits);
   return answerJson(context, deployment.constraints, "private, no-cache");
 }
 
-export async function answerCapabilities(context: EdgeContext): Promise<Response> {
+export async function answerCapabilities(context: EdgeContext): Promise<Answer> {
   await renewBackends(context);
   const document = await deploymentOf(context).commonCapabilities.get(() => watchClient(context));
   // No backend has answered lately. An empty list would claim that there are no fonts.
-  if (document === null) return problemResponse(context, serviceUnavailable("no_backend_answered"));
+  if (document === null) return problemAnswer(context, serviceUnavailable("no_backend_answered"));
   // Fonts and packages change only with a deployment, and every caller gets the same document.
   return answerJson(context, document, "public, max-age=60");
 }
 
 /** `GET /metrics`. A backend that is down does not fail the scrape: it shows as `service_origin_up 0`. */
-export async function answerMetrics(context: EdgeContext): Promise<Response> {
+export async function answerMetrics(context: EdgeContext): Promise<Answer> {
   await renewBackends(context);
   const text = await deploymentOf(context).metrics.get(() => watchClient(context));
-  return new Response(text, {
-    headers: { "Content-Type": "text/plain; version=0.0.4; charset=utf-8", "Cache-Control": "no-store" },
-  });
+  const headers = { "Content-Type": "text/plain; version=0.0.4; charset=utf-8", "Cache-Control": "no-store" };
+  return { status: 200, headers, body: text };
 }

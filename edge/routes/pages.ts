@@ -14,13 +14,14 @@ import {
   REFERENCE_PATH,
 } from "../../protocol/routes.ts";
 import type { EdgeContext } from "../context.ts";
+import type { Answer } from "../platform/platform.ts";
 
 interface Page {
   readonly file: string;
   readonly imageSources: string;
 }
 
-const PAGES: Readonly<Record<string, Page>> = {
+const PAGES: Readonly<Record<string, Page | undefined>> = {
   // `blob:` are the files that have been rendered.
   [PLAYGROUND_PATH]: { file: `${PLAYGROUND_FILES_PATH}/index.html`, imageSources: "'self' blob:" },
   // `data:` are the viewer's icons, `blob:` the pictures that it has rendered.
@@ -36,22 +37,17 @@ const COMPILER_WORKER = `${PLAYGROUND_FILES_PATH}/compiler-worker.js`;
 /** A worker has a policy of its own. This one compiles WebAssembly and fetches it, and does nothing else. */
 const COMPILER_WORKER_POLICY = "default-src 'none'; script-src 'wasm-unsafe-eval'; connect-src 'self'";
 
-export async function answerStaticFile(context: EdgeContext): Promise<Response> {
-  const { path } = context.req;
-  const place = Object.hasOwn(REDIRECTS, path) ? REDIRECTS[path] : undefined;
-  if (place !== undefined) return context.redirect(place);
-  const page = Object.hasOwn(PAGES, path) ? PAGES[path] : undefined;
-  // With the path that the route matched: the asset server would redirect other spellings of it.
-  const url = new URL(page?.file ?? path, context.req.url);
-  const asset = await context.env.ASSETS.fetch(new Request(url, context.req.raw));
-  return new Response(asset.body, {
-    status: asset.status,
-    headers: {
-      ...Object.fromEntries(asset.headers),
-      ...(page !== undefined && pageHeaders(page)),
-      ...(path === COMPILER_WORKER && { "Content-Security-Policy": COMPILER_WORKER_POLICY }),
-    },
-  });
+export async function answerStaticFile({ path, platform, request }: EdgeContext): Promise<Answer> {
+  const place = REDIRECTS[path];
+  if (place !== undefined) return { status: 302, headers: { Location: place }, body: null };
+  const page = PAGES[path];
+  // By the path that the route matched: the asset server would redirect other spellings of it.
+  const file = await platform.staticFile(page?.file ?? path, request);
+  const own = {
+    ...(page !== undefined && pageHeaders(page)),
+    ...(path === COMPILER_WORKER && { "Content-Security-Policy": COMPILER_WORKER_POLICY }),
+  };
+  return { ...file, headers: { ...file.headers, ...own } };
 }
 
 function pageHeaders({ imageSources }: Page) {

@@ -10,15 +10,16 @@ import { type AnswerBody, describeBody, problemOf, problemOfLength } from "../ba
 import type { BodyReservation } from "../body/body-memory.ts";
 import { HeldBody } from "../body/held-body.ts";
 import { longestRenderMilliseconds, readBody } from "../body/read-body.ts";
-import { deploymentOf, type EdgeContext, respond, settingsOf } from "../context.ts";
-import { PROBLEM_HEADERS, problemResponse } from "../problem-response.ts";
+import { deploymentOf, type EdgeContext, settingsOf } from "../context.ts";
+import type { Answer, BackendAnswer } from "../platform/platform.ts";
+import { PROBLEM_HEADERS, problemAnswer } from "../problem-answer.ts";
 import { forwardRender } from "../requests/forward-render.ts";
 import { logFailure, whenClientLeaves } from "../requests/request-log.ts";
 
-export async function answerRender(context: EdgeContext): Promise<Response> {
+export async function answerRender(context: EdgeContext): Promise<Answer> {
   const { settings, bodyMemory, uploads, renders } = deploymentOf(context);
-  const caller = context.get("caller");
-  const { headers } = context.req.raw;
+  const caller = context.caller ?? "";
+  const { headers } = context.request;
   const head: RequestHead = {
     contentLength: headers.get("Content-Length"),
     contentType: headers.get("Content-Type"),
@@ -26,13 +27,13 @@ export async function answerRender(context: EdgeContext): Promise<Response> {
     transferEncoding: headers.get("Transfer-Encoding"),
   };
   const tooLarge = validateDeclaredSize(head, settings.limits);
-  if (tooLarge !== null) return problemResponse(context, tooLarge);
+  if (tooLarge !== null) return problemAnswer(context, tooLarge);
   const upload = uploads.acquire(caller);
-  if (upload === null) return problemResponse(context, renderQueueFull("uploads", NO_MEMORY_RETRY_SECONDS));
+  if (upload === null) return problemAnswer(context, renderQueueFull("uploads", NO_MEMORY_RETRY_SECONDS));
   const render = renders.acquire(caller);
   if (render === null) {
     upload.release();
-    return problemResponse(context, renderQueueFull("open_requests", NO_MEMORY_RETRY_SECONDS));
+    return problemAnswer(context, renderQueueFull("open_requests", NO_MEMORY_RETRY_SECONDS));
   }
   const longest = longestRenderMilliseconds(settings.bodyTimeoutSeconds, settings.backendTimeoutSeconds);
   const collector = new BodyCollector(declaredSize(head), settings.limits.max_request_body_bytes);
@@ -45,17 +46,11 @@ export async function answerRender(context: EdgeContext): Promise<Response> {
   // When the client disconnects, workerd never resumes the code after the next `await`: no `finally` runs.
   whenClientLeaves(context, release);
   try {
-    const refusal = await readBody(
-      context.req.raw,
-      collector,
-      reservation,
-      settings.bodyTimeoutSeconds,
-      context.get("clock"),
-    );
+    const refusal = await readBody(context.request, collector, reservation, settings.bodyTimeoutSeconds, context.clock);
     upload.release();
-    context.get("record").endPhase("receive");
+    context.record.endPhase("receive");
     if (refusal === null) return await validateAndForward(context, head, collector, reservation);
-    return problemResponse(context, refusal);
+    return problemAnswer(context, refusal);
   } finally {
     release();
   }
@@ -66,61 +61,51 @@ async function validateAndForward(
   head: RequestHead,
   collector: BodyCollector,
   reservation: BodyReservation,
-): Promise<Response> {
-  const record = context.get("record");
+): Promise<Answer> {
+  const record = context.record;
   const wrongMediaType = validateMediaType(head);
-  if (wrongMediaType !== null) return problemResponse(context, wrongMediaType);
+  if (wrongMediaType !== null) return problemAnswer(context, wrongMediaType);
   const bytes = collector.finish();
   record.requestBytes = bytes.length;
   const { limits } = settingsOf(context);
   const parsed = parseRenderRequest(bytes, limits);
   record.endPhase("validate");
-  if (!parsed.ok) return problemResponse(context, parsed.problem);
+  if (!parsed.ok) return problemAnswer(context, parsed.problem);
   const body = new HeldBody(collector, reservation);
   const answer = await forwardRender(context, body);
   record.endPhase("origin");
   body.release();
-  if ("code" in answer) return problemResponse(context, answer);
+  if ("code" in answer) return problemAnswer(context, answer);
   const answerBody = describeBody(answer, limits);
   const tooLong = problemOfLength(answerBody, limits);
   if (tooLong === null) return clientResponse(context, answer, answerBody, parsed.request.output);
-  await answer.body?.cancel();
-  return problemResponse(context, tooLong);
+  answer.body?.discard();
+  return problemAnswer(context, tooLong);
 }
 
 /** Only status and bytes are the backend's: the edge decides header fields, file name and the longest length. */
 function clientResponse(
   context: EdgeContext,
-  response: Response,
+  answer: BackendAnswer,
   { isFile, length, maxBytes }: AnswerBody,
   output: Output,
-): Response {
-  const record = context.get("record");
-  record.backendTiming = parseServerTiming(response.headers.get(SERVER_TIMING_HEADER));
-  if (!isFile) record.problem = problemOf(response);
+): Answer {
+  const { record } = context;
+  record.backendTiming = parseServerTiming(answer.headers.get(SERVER_TIMING_HEADER));
+  if (!isFile) record.problem = problemOf(answer);
   const headers = {
     ...(isFile ? fileHeaders(output) : PROBLEM_HEADERS),
     // The runtime sends exactly as many bytes as this field says.
     ...(length !== null && { "Content-Length": String(length) }),
   };
-  const { status, body } = response;
-  if (body === null || length !== null) return respond(context, body, { status, headers });
-  return respond(context, body.pipeThrough(limitLength(context, maxBytes)), { status, headers });
-}
-
-/** Passes bytes on, and breaks the answer off where it becomes too long. It keeps nothing. */
-function limitLength(context: EdgeContext, maxBytes: number): TransformStream<Uint8Array, Uint8Array> {
-  let bytes = 0;
-  return new TransformStream({
-    transform(chunk, controller) {
-      bytes += chunk.length;
-      if (bytes <= maxBytes) return controller.enqueue(chunk);
-      logFailure(context, "warn", {
-        requestId: context.get("requestId"),
-        message: "an answer over the limit was cut off",
-        origin: context.get("record").backend,
-      });
-      controller.error(new RangeError("the answer is over its limit"));
-    },
-  });
+  const { status, body } = answer;
+  if (body === null || length !== null) return { status, headers, body };
+  // Broken off where it becomes too long. Nothing of it is kept.
+  const report = () =>
+    logFailure(context, "warn", {
+      requestId: context.requestId,
+      message: "an answer over the limit was cut off",
+      origin: record.backend,
+    });
+  return { status, headers, body: body.limitTo(maxBytes, report) };
 }

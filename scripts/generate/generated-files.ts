@@ -7,7 +7,7 @@ import { BACKEND_INTEGER_SETTINGS } from "../../backend/settings.ts";
 import { ANSWER_FAULTS } from "../../clients/command-line/doctor/answers.ts";
 import { CHECK_GROUPS } from "../../clients/command-line/doctor/runner.ts";
 import { adviceFor } from "../../clients/typescript/problem-advice.ts";
-import { ANALYTICS_BLOBS, ANALYTICS_DOUBLES } from "../../edge/log/request-record.ts";
+import { ANALYTICS_BLOBS, ANALYTICS_DOUBLES } from "../../edge/platform/cloudflare/analytics.ts";
 import { EDGE_INTEGER_SETTINGS } from "../../edge/settings.ts";
 import { GATE_INTEGER_SETTINGS } from "../../gate/settings.ts";
 import project from "../../package.json" with { type: "json" };

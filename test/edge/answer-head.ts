@@ -6,7 +6,7 @@ import { PROBLEMS, type ProblemCode } from "../../rules/problem.ts";
 export function headOf(
   content: ProblemCode | "file" | "foreign",
   fields: Readonly<Record<string, string>> = {},
-): ResponseHead {
+): ResponseHead & { readonly headers: Headers } {
   if (content === "foreign") return { status: 502, headers: new Headers({ "Content-Type": "text/html", ...fields }) };
   if (content === "file")
     return { status: 200, headers: new Headers({ "Content-Type": "application/pdf", ...fields }) };

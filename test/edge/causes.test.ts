@@ -6,7 +6,8 @@ import { createExecutionContext } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { BodyReservation } from "../../edge/body/body-memory.ts";
-import app from "../../edge/worker.ts";
+import { WALL_CLOCK } from "../../edge/clock.ts";
+import app from "../../edge/platform/cloudflare/worker.ts";
 import { CAPABILITIES_PATH } from "../../protocol/capabilities.ts";
 import { ATTEMPT_FAILURES, type AttemptFailure, CAUSES } from "../../rules/causes.ts";
 import type { ProblemCode } from "../../rules/problem.ts";
@@ -100,7 +101,7 @@ const unreachable: Answer = async () => {
 /** The wait for memory ends at once. */
 function hastenWaits(): void {
   vi.useFakeTimers({ toFake: ["Date"] });
-  vi.spyOn(scheduler, "wait").mockImplementation(async () => void vi.setSystemTime(Date.now() + 500));
+  vi.spyOn(WALL_CLOCK, "wait").mockImplementation(async () => void vi.setSystemTime(Date.now() + 500));
 }
 
 const PROVOCATIONS: Readonly<Record<EdgeCause, () => Promise<[Edge, Response]>>> = {

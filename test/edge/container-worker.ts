@@ -1,6 +1,6 @@
 /** The edge with containers, which a program of this machine starts: test/support/service/container-launcher.ts. */
-import { BackendContainer, type ContainerControl } from "../../edge/containers/backend-container.ts";
-import app from "../../edge/worker.ts";
+import { BackendContainer, type ContainerControl } from "../../edge/platform/cloudflare/backend-container.ts";
+import app from "../../edge/platform/cloudflare/worker.ts";
 
 interface Environment {
   readonly [name: string]: unknown;

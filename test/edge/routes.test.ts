@@ -1,7 +1,7 @@
 /** The edge's routes, inside workerd: what is open, what is protected, and the problems of everything else. */
 import { env } from "cloudflare:workers";
 import { describe, expect, it } from "vitest";
-import app from "../../edge/worker.ts";
+import app from "../../edge/platform/cloudflare/worker.ts";
 import { constraintsDocument, STATIC_DOCUMENTS } from "../../rules/constraints.ts";
 import { DEFAULT_LIMITS } from "../../rules/limits.ts";
 import { API_TOKEN } from "../support/tokens.ts";

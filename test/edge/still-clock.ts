@@ -1,6 +1,6 @@
 /** Clocks that only a test moves: one to be passed in, and the platform's own. */
 import { vi } from "vitest";
-import type { WallClock } from "../../edge/clock.ts";
+import { WALL_CLOCK, type WallClock } from "../../edge/clock.ts";
 
 /** A clock that stands still until `pass` or `passTo`. */
 export class StillClock implements WallClock {
@@ -48,7 +48,7 @@ export class StillClock implements WallClock {
 /** Waits take no time but on the clock, until `vi.useRealTimers` and `vi.restoreAllMocks`. */
 export function hastenWaits(): void {
   vi.useFakeTimers({ toFake: ["Date"] });
-  vi.spyOn(scheduler, "wait").mockImplementation(async (milliseconds) => {
+  vi.spyOn(WALL_CLOCK, "wait").mockImplementation(async (milliseconds) => {
     vi.setSystemTime(Date.now() + milliseconds);
   });
 }

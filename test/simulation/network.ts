@@ -1,6 +1,6 @@
 /** The network between edges and backends, like TCP: what it drops comes later; a host without power closes nothing. */
 import type { Sending } from "../../edge/backends/try-backends.ts";
-import { sendBody } from "../../edge/body/held-body.ts";
+import { sendBody } from "../../edge/platform/cloudflare/send-body.ts";
 import { MAX_UPLOAD_MILLISECONDS } from "../../rules/render-time.ts";
 import type { AttemptFacts, RequestFacts } from "./facts.ts";
 import { OF_A_GIVEN_UP_ATTEMPT } from "./invariants.ts";

@@ -2,7 +2,7 @@
  * An edge: one isolate. What decides is the real code; around it is what `edge/routes/render.ts` does. As in workerd, a
  * request whose client has disconnected is not continued: none of its promises resolves any more.
  */
-import { type Backend, BackendChoice } from "../../edge/backends/backend-choice.ts";
+import { BackendChoice } from "../../edge/backends/backend-choice.ts";
 import { type RenderAnswer, RenderAttempts } from "../../edge/backends/render-attempts.ts";
 import { ATTEMPT_SLACK_MILLISECONDS, type Sending, tryBackends } from "../../edge/backends/try-backends.ts";
 import { BodyMemory, type BodyReservation } from "../../edge/body/body-memory.ts";
@@ -10,6 +10,7 @@ import { FairLimit } from "../../edge/body/fair-limit.ts";
 import { HeldBody } from "../../edge/body/held-body.ts";
 import { longestRenderMilliseconds, makeUploadLimit } from "../../edge/body/read-body.ts";
 import type { WallClock } from "../../edge/clock.ts";
+import type { Backend } from "../../edge/platform/platform.ts";
 import { EDGE_INTEGER_SETTINGS } from "../../edge/settings.ts";
 import { NO_MEMORY_RETRY_SECONDS } from "../../protocol/body-collector.ts";
 import type { BackendLoad } from "../../protocol/headers.ts";
@@ -212,7 +213,7 @@ export class SimulatedEdge {
       send: (backend, sending) => this.#send(request, this.#indexOf(backend), sending, open),
       sendProbe: (backend, timeoutMilliseconds) => this.#probe(request, this.#indexOf(backend), timeoutMilliseconds),
       askLoad: (backend, timeoutMilliseconds) => this.#askLoad(request, this.#indexOf(backend), timeoutMilliseconds),
-      discard: async () => {
+      discard: () => {
         for (const attempt of request.attempts) attempt.isDiscarded = true;
       },
       report: () => {},

@@ -1,7 +1,8 @@
 /** Which backend gets the next render, by what answers and probes have told. All times are the test's own. */
 import { beforeEach, describe, expect, it } from "vitest";
 import { type AttemptResult, failedAttempt } from "../../../edge/backends/backend-answer.ts";
-import { type Backend, BackendChoice, type Probe } from "../../../edge/backends/backend-choice.ts";
+import { BackendChoice, type Probe } from "../../../edge/backends/backend-choice.ts";
+import type { Backend } from "../../../edge/platform/platform.ts";
 import type { BackendLoad } from "../../../protocol/headers.ts";
 import { stubBackends } from "../stub-backends.ts";
 

@@ -1,12 +1,13 @@
 /** The attempts of one render on backends that a test scripts, without any network. */
 import { describe, expect, it, vi } from "vitest";
 import { type FailedAttempt, failedAttempt, type ResponseHead } from "../../../edge/backends/backend-answer.ts";
-import { type Attempt, type Backend, BackendChoice } from "../../../edge/backends/backend-choice.ts";
+import { type Attempt, BackendChoice } from "../../../edge/backends/backend-choice.ts";
 import { type RenderAnswer, RenderAttempts } from "../../../edge/backends/render-attempts.ts";
 import { SideRequests } from "../../../edge/backends/side-requests.ts";
 import { probeDueBackends, type Sending, tryBackends } from "../../../edge/backends/try-backends.ts";
 import { BodyMemory } from "../../../edge/body/body-memory.ts";
 import { HeldBody } from "../../../edge/body/held-body.ts";
+import type { Backend } from "../../../edge/platform/platform.ts";
 import { BodyCollector } from "../../../protocol/body-collector.ts";
 import { PROBLEMS, type ProblemCode } from "../../../rules/problem.ts";
 import { headOf } from "../answer-head.ts";

@@ -1,7 +1,7 @@
 /** Documents of all backends, asked for where a request may have six fetches that wait. */
 import { expect, it } from "vitest";
-import type { Backend } from "../../../edge/backends/backend-choice.ts";
 import { BackendSurvey } from "../../../edge/gathered/survey.ts";
+import type { Backend } from "../../../edge/platform/platform.ts";
 import { Random } from "../../simulation/random.ts";
 import { SixFetches } from "../six-fetches.ts";
 import { StillClock } from "../still-clock.ts";

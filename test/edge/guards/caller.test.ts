@@ -1,7 +1,7 @@
 /** The rate limit per caller, inside workerd, with Miniflare's rate-limit binding. */
 import { env } from "cloudflare:workers";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import app from "../../../edge/worker.ts";
+import app from "../../../edge/platform/cloudflare/worker.ts";
 import { BASE_URL, expectProblem } from "../send.ts";
 
 /** Of `TEST_RATE_LIMITER` in vitest.config.ts. */

@@ -1,7 +1,7 @@
 /** `/metrics` of the edge, inside workerd: open, for holders of a token, or not there. */
 import { env } from "cloudflare:workers";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
-import app from "../../../edge/worker.ts";
+import app from "../../../edge/platform/cloudflare/worker.ts";
 import { API_TOKEN, BACKEND_TOKEN } from "../../support/tokens.ts";
 import { BASE_URL, expectProblem } from "../send.ts";
 

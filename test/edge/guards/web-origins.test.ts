@@ -1,8 +1,8 @@
 /** Host names, and pages of other origins (CORS), inside workerd: what is served, and what a browser is told of it. */
 import { env } from "cloudflare:workers";
 import { describe, expect, it } from "vitest";
+import app from "../../../edge/platform/cloudflare/worker.ts";
 import { readHosts } from "../../../edge/settings.ts";
-import app from "../../../edge/worker.ts";
 import { SettingError } from "../../../rules/settings.ts";
 import { expectProblem as expectContractProblem } from "../../support/problems.ts";
 import { API_TOKEN } from "../../support/tokens.ts";

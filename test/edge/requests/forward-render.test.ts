@@ -2,7 +2,7 @@
 import { createExecutionContext, waitOnExecutionContext } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import app from "../../../edge/worker.ts";
+import app from "../../../edge/platform/cloudflare/worker.ts";
 import { DEFAULT_LIMITS, limitsFingerprint } from "../../../rules/limits.ts";
 import { API_TOKEN, BACKEND_TOKEN } from "../../support/tokens.ts";
 import { headOf } from "../answer-head.ts";

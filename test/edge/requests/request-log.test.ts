@@ -2,8 +2,8 @@
 import { createExecutionContext } from "cloudflare:test";
 import { env, tracing } from "cloudflare:workers";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { ANALYTICS_BLOBS, ANALYTICS_DOUBLES } from "../../../edge/log/request-record.ts";
-import app from "../../../edge/worker.ts";
+import { ANALYTICS_BLOBS, ANALYTICS_DOUBLES } from "../../../edge/platform/cloudflare/analytics.ts";
+import app from "../../../edge/platform/cloudflare/worker.ts";
 import { API_TOKEN } from "../../support/tokens.ts";
 import { headOf } from "../answer-head.ts";
 import { BASE_URL, standInBackend } from "../send.ts";

@@ -2,10 +2,11 @@
 import { createExecutionContext } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import type { Backend } from "../../../edge/backends/backend-choice.ts";
 import { shareCapabilities } from "../../../edge/gathered/common-capabilities.ts";
 import type { SharedAnswer } from "../../../edge/gathered/shared-answer.ts";
-import app from "../../../edge/worker.ts";
+import { FetchedAnswer } from "../../../edge/platform/cloudflare/backend.ts";
+import app from "../../../edge/platform/cloudflare/worker.ts";
+import type { Backend } from "../../../edge/platform/platform.ts";
 import {
   CAPABILITIES_PATH,
   type Capabilities,
@@ -28,10 +29,10 @@ function fakeBackend(name: string, capabilities: Capabilities): FakeBackend {
     name,
     answer: () => Response.json(capabilities),
     requests: 0,
-    fetch: async (path) => {
+    send: async ({ path }) => {
       expect(path).toBe(CAPABILITIES_PATH);
       fake.requests++;
-      return fake.answer();
+      return new FetchedAnswer(await fake.answer());
     },
   };
   return fake;

@@ -3,7 +3,7 @@ import { createExecutionContext } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { FairLimit } from "../../../edge/body/fair-limit.ts";
-import app from "../../../edge/worker.ts";
+import app from "../../../edge/platform/cloudflare/worker.ts";
 import { BodyCollector } from "../../../protocol/body-collector.ts";
 import { DEFAULT_LIMITS, limitsFingerprint } from "../../../rules/limits.ts";
 import { API_TOKEN, BACKEND_TOKEN } from "../../support/tokens.ts";

@@ -1,7 +1,7 @@
 /** `/.well-known/security.txt`, by RFC 9116. */
 import { env } from "cloudflare:workers";
 import { afterEach, expect, it, vi } from "vitest";
-import app from "../../../edge/worker.ts";
+import app from "../../../edge/platform/cloudflare/worker.ts";
 import { BASE_URL, expectProblem, send } from "../send.ts";
 
 const PATH = "/.well-known/security.txt";

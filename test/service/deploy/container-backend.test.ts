@@ -22,7 +22,9 @@ import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
 import { API_TOKEN } from "../../support/tokens.ts";
 
 const WORKER = fileURLToPath(new URL("../../edge/container-worker.ts", import.meta.url));
-const ENTRY_POINT = fileURLToPath(new URL("../../../edge/worker-with-containers.ts", import.meta.url));
+const ENTRY_POINT = fileURLToPath(
+  new URL("../../../edge/platform/cloudflare/worker-with-containers.ts", import.meta.url),
+);
 
 type Bindings = Parameters<typeof startWorkerFile>[1];
 

@@ -2,8 +2,8 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { BackendContainer, type ContainerControl } from "../../../edge/containers/backend-container.ts";
-import { hastenWaits } from "../still-clock.ts";
+import { BackendContainer, type ContainerControl } from "../../../../edge/platform/cloudflare/backend-container.ts";
+import { hastenWaits } from "../../still-clock.ts";
 
 type Answer = (request: Request) => Response | Promise<Response>;
 

@@ -1,8 +1,14 @@
 /** Asks name servers for the backends of a service. By TCP, because a Worker has no UDP. */
 import { connect } from "cloudflare:sockets";
-import { waitAtMost } from "../clock.ts";
-import { encodeQuestion, LENGTH_BYTES, parseAnswer, type SrvAnswer, type SrvQuestion } from "./dns-message.ts";
-import { fullNamesOf, type ResolverSettings } from "./name-servers.ts";
+import {
+  encodeQuestion,
+  LENGTH_BYTES,
+  parseAnswer,
+  type SrvAnswer,
+  type SrvQuestion,
+} from "../../backends/dns-message.ts";
+import { fullNamesOf, type ResolverSettings } from "../../backends/name-servers.ts";
+import { waitAtMost } from "../../clock.ts";
 
 const SERVER_TIMEOUT_MILLISECONDS = 2000;
 /** For all names and servers together. The next lookup begins anew. */

@@ -1,7 +1,16 @@
 /** What each kind of backend is fetched with, and how much of a small document is read, and for how long. */
 import { expect, it, onTestFinished, vi } from "vitest";
-import { fetchText, openBackend, readBoundedText } from "../../../edge/backends/backend.ts";
-import { SettingError } from "../../../rules/settings.ts";
+import { fetchText } from "../../../../edge/backends/backend.ts";
+import { FetchedAnswer, openBackend, readBoundedText } from "../../../../edge/platform/cloudflare/backend.ts";
+import { SettingError } from "../../../../rules/settings.ts";
+
+const ASKED = {
+  method: "GET",
+  path: "/ready",
+  headers: { a: "1" },
+  body: null,
+  signal: new AbortController().signal,
+} as const;
 
 it("the service token of Cloudflare Access goes to no binding", async () => {
   const requests: { readonly url: string; readonly init: RequestInit }[] = [];
@@ -19,10 +28,11 @@ it("the service token of Cloudflare Access goes to no binding", async () => {
     openBackend({ name: "a", kind: "binding", binding: "SERVICE", url }, environment, accessToken),
     openBackend({ name: "b", kind: "container", binding: "CONTAINERS", index: 1 }, environment, accessToken),
   ];
-  for (const backend of backends) await backend.fetch("/v1/render", { headers: { a: "1" } });
+  for (const backend of backends) await backend.send(ASKED);
+  const init = { method: "GET", headers: { a: "1" }, redirect: "manual", signal: ASKED.signal };
   expect(requests).toEqual([
-    { url: "https://backend.example/v1/render", init: { headers: { a: "1" } } },
-    { url: "http://backend/v1/render", init: { headers: { a: "1" } } },
+    { url: "https://backend.example/ready", init },
+    { url: "http://backend/ready", init },
   ]);
 });
 
@@ -31,17 +41,16 @@ it("the service token of Cloudflare Access goes to a URL, beside the other field
   vi.stubGlobal("fetch", fetch);
   onTestFinished(() => void vi.unstubAllGlobals());
   const address = { name: "a", kind: "url", url: new URL("https://backend.example") } as const;
-  const init: RequestInit = { method: "POST", headers: { a: "1" } };
-  await openBackend(address, {}, { clientId: "id", clientSecret: "secret" }).fetch("/v1/render", init);
-  await openBackend(address, {}, null).fetch("/v1/render", init);
+  await openBackend(address, {}, { clientId: "id", clientSecret: "secret" }).send(ASKED);
+  await openBackend(address, {}, null).send(ASKED);
   const [[url, sent] = [], [, unchanged] = []] = fetch.mock.calls;
-  expect([url, sent?.method]).toEqual(["https://backend.example/v1/render", "POST"]);
+  expect([url, sent?.method]).toEqual(["https://backend.example/ready", "GET"]);
   expect(Object.fromEntries(new Headers(sent?.headers))).toEqual({
     a: "1",
     "cf-access-client-id": "id",
     "cf-access-client-secret": "secret",
   });
-  expect(unchanged).toBe(init);
+  expect(unchanged?.headers).toEqual(ASKED.headers);
 });
 
 it.each([undefined, null, "text", {}, () => {}])(
@@ -59,7 +68,7 @@ it.each([undefined, null, "text", {}, () => {}])(
 const BOUNDS = { maxBytes: 4, timeoutMilliseconds: 60_000 };
 
 const fetchFrom = (answer: () => Response | Promise<Response>, bounds = BOUNDS) =>
-  fetchText({ name: "a", fetch: async () => answer() }, "/metrics", bounds);
+  fetchText({ name: "a", send: async () => new FetchedAnswer(await answer()) }, "/metrics", bounds);
 
 /** A body of these chunks, which goes on for ever if it is endless. */
 function bodyOf(chunks: readonly Uint8Array[], isEndless = false) {

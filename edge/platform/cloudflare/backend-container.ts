@@ -4,7 +4,7 @@
  * reach the backend, so the token between the two is made here, at every start.
  */
 import { DurableObject } from "cloudflare:workers";
-import { FILE_MEDIA_TYPES } from "../../protocol/file-types.ts";
+import { FILE_MEDIA_TYPES } from "../../../protocol/file-types.ts";
 import {
   BACKEND_TOKEN_HEADER,
   CALLER_HEADER,
@@ -12,11 +12,12 @@ import {
   PROBLEM_CAUSE_HEADER,
   PROBLEM_CODE_HEADER,
   TIME_BUDGET_HEADER,
-} from "../../protocol/headers.ts";
-import type { CapacityCause } from "../../rules/causes.ts";
-import { LIMIT_SETTINGS } from "../../rules/limits.ts";
-import { PROBLEM_MEDIA_TYPE, PROBLEMS } from "../../rules/problem.ts";
-import { BACKEND_TIMEOUT_SETTING, RENDER_TIME_SETTINGS } from "../../rules/render-time.ts";
+} from "../../../protocol/headers.ts";
+import type { CapacityCause } from "../../../rules/causes.ts";
+import { LIMIT_SETTINGS } from "../../../rules/limits.ts";
+import { PROBLEM_MEDIA_TYPE, PROBLEMS } from "../../../rules/problem.ts";
+import { BACKEND_TIMEOUT_SETTING, RENDER_TIME_SETTINGS } from "../../../rules/render-time.ts";
+import { WALL_CLOCK } from "../../clock.ts";
 
 const BACKEND_PORT = 8788;
 const INACTIVITY_TIMEOUT_MILLISECONDS = 10 * 60 * 1000;
@@ -176,7 +177,7 @@ export class BackendContainer extends DurableObject<ContainerEnvironment> {
     while (!(await this.#isReady())) {
       if (!this.#container.running) throw new Error("the container ended before it was ready");
       if (Date.now() > deadline) throw new Error("the container did not become ready in time");
-      await scheduler.wait(READY_POLL_MILLISECONDS);
+      await WALL_CLOCK.wait(READY_POLL_MILLISECONDS);
     }
     this.#token = start.token;
     return start.token;
@@ -197,7 +198,7 @@ export class BackendContainer extends DurableObject<ContainerEnvironment> {
   /** Lets the backend finish its renders. Meanwhile, requests wait here or go to another instance. */
   async #stop(deadline: number): Promise<void> {
     this.#container.signal(SIGTERM);
-    await Promise.race([this.#watch(), scheduler.wait(deadline - Date.now())]);
+    await Promise.race([this.#watch(), WALL_CLOCK.wait(deadline - Date.now())]);
     if (this.#container.running) throw new Error("the container with the previous settings has not ended yet");
   }
 

@@ -1,7 +1,7 @@
-/** The memory that a body is read into. Its limits and deadlines: test/service/edge. */
+/** The memory that a body is read into in workerd. Its limits and deadlines: test/service/edge. */
 import { expect, it } from "vitest";
-import { BodyReader } from "../../../edge/body/read-body.ts";
-import { WALL_CLOCK } from "../../../edge/clock.ts";
+import { WALL_CLOCK } from "../../../../edge/clock.ts";
+import { StreamedBody } from "../../../../edge/platform/cloudflare/exchange.ts";
 
 it("a read gets little memory until a client has filled it", async () => {
   const given: number[] = [];
@@ -13,8 +13,8 @@ it("a read gets little memory until a client has filled it", async () => {
       controller.byobRequest?.respond(given.length === 1 ? 1 : (view?.byteLength ?? 0));
     },
   });
-  const reader = new BodyReader(body);
-  for (let count = 0; count < 4; count++) await reader.next(60_000);
+  const reader = new StreamedBody(body, null);
+  for (let count = 0; count < 4; count++) await reader.next(60_000, WALL_CLOCK);
   expect(given).toEqual([4096, 4096, 65_536, 65_536]);
 });
 
@@ -27,6 +27,6 @@ it("a first read gets no more memory than the body is long", async () => {
       controller.byobRequest?.respond(20);
     },
   });
-  await new BodyReader(body, WALL_CLOCK, 20).next(60_000);
+  await new StreamedBody(body, "20").next(60_000, WALL_CLOCK);
   expect(given).toEqual([20]);
 });
