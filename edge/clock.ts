@@ -1,6 +1,7 @@
 /** The clock of everything at the edge that waits. The simulation runs the same code on its own clock. */
 
 export interface WallClock {
+  /** In whole milliseconds since some moment. It never goes back, and nobody sets it, unlike the time of day. */
   now(): number;
   wait(milliseconds: number): Promise<void>;
   /** Calls back after a time. @returns a function that cancels the call. */
@@ -8,7 +9,7 @@ export interface WallClock {
 }
 
 export const WALL_CLOCK: WallClock = {
-  now: () => Date.now(),
+  now: () => Math.floor(performance.now()),
   wait: (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds)),
   after: (milliseconds, callback) => {
     const timer = setTimeout(callback, milliseconds);

@@ -43,9 +43,9 @@ export async function discardBody(context: EdgeContext): Promise<void> {
   const permit = discards.acquire(context.caller ?? NOBODY);
   if (permit === null) return;
   whenClientLeaves(context, permit.release);
-  const deadline = Date.now() + MAX_DISCARD_MILLISECONDS;
+  const deadline = WALL_CLOCK.now() + MAX_DISCARD_MILLISECONDS;
   for (let discardedBytes = 0; discardedBytes < MAX_DISCARDED_BYTES; ) {
-    const budget = Math.min(DISCARD_SILENCE_MILLISECONDS, deadline - Date.now());
+    const budget = Math.min(DISCARD_SILENCE_MILLISECONDS, deadline - WALL_CLOCK.now());
     const piece = await body.next(budget, WALL_CLOCK);
     if (typeof piece === "string") break;
     discardedBytes += piece.length;

@@ -1,5 +1,6 @@
 /** What is asked of backends beside renders, and what they are told with every request. */
 import { BACKEND_TOKEN_HEADER, EDGE_COUNTS_HEADER } from "../../protocol/headers.ts";
+import { WALL_CLOCK } from "../clock.ts";
 import type { Backend } from "../platform/platform.ts";
 
 /**
@@ -43,7 +44,7 @@ export async function fetchText(
   path: string,
   { maxBytes, timeoutMilliseconds }: { readonly maxBytes: number; readonly timeoutMilliseconds: number },
 ): Promise<string | null> {
-  const deadline = Date.now() + timeoutMilliseconds;
+  const deadline = WALL_CLOCK.now() + timeoutMilliseconds;
   try {
     const signal = AbortSignal.timeout(timeoutMilliseconds);
     const answer = await backend.send({ method: "GET", path, headers: {}, body: null, signal });

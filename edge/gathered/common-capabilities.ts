@@ -11,6 +11,7 @@ import {
   parseCapabilities,
 } from "../../protocol/capabilities.ts";
 import { fetchText } from "../backends/backend.ts";
+import { WALL_CLOCK } from "../clock.ts";
 import type { Backend } from "../platform/platform.ts";
 import { SharedAnswer } from "./shared-answer.ts";
 import { BackendSurvey, SURVEY_TIMEOUT_MILLISECONDS } from "./survey.ts";
@@ -37,9 +38,9 @@ export function shareCapabilities(
   );
   const record = (backend: Backend, text: string | null): boolean => {
     const capabilities = text === null ? null : parseCapabilities(text);
-    const now = Date.now();
+    const now = WALL_CLOCK.now();
     if (capabilities !== null) known.set(backend, { capabilities, answeredAt: now });
-    else if (now - (known.get(backend)?.answeredAt ?? 0) > STALE_MILLISECONDS) known.delete(backend);
+    else if (now - (known.get(backend)?.answeredAt ?? now) > STALE_MILLISECONDS) known.delete(backend);
     return capabilities !== null;
   };
   return new SharedAnswer(async () => {

@@ -2,7 +2,7 @@
  * An answer gathered from the backends once for all requests of an isolate. The routes that use it need no token, so
  * more requests must not cause more work at the backends.
  */
-import { WALL_CLOCK } from "../clock.ts";
+import { WALL_CLOCK, WALL_CLOCK } from "../clock.ts";
 
 /** The shortest time between the starts of two gatherings, even if the first is aborted. */
 const MIN_INTERVAL_MILLISECONDS = 1000;
@@ -19,7 +19,7 @@ export class SharedAnswer<Value> {
   readonly #timeoutMilliseconds: number;
   #kept: { readonly value: Value; readonly until: number } | null = null;
   /** When the current gathering must have ended. If its client disconnects, workerd may never finish it. */
-  #busyUntil = 0;
+  #busyUntil = Number.NEGATIVE_INFINITY;
 
   /** @param gather never rejects, and takes `timeoutMilliseconds` at most */
   constructor(gather: () => Promise<Gathered<Value>>, timeoutMilliseconds: number) {
@@ -36,7 +36,7 @@ export class SharedAnswer<Value> {
     let signal: AbortSignal | null = null;
     // Bounded: a gathering ends with a result, or its time is up and another request takes over.
     for (;;) {
-      const now = Date.now();
+      const now = WALL_CLOCK.now();
       if (this.#kept !== null && now < this.#kept.until) return this.#kept.value;
       signal ??= clientGone();
       if (now >= this.#busyUntil) return this.#gatherAlone(signal);
@@ -45,7 +45,7 @@ export class SharedAnswer<Value> {
   }
 
   async #gatherAlone(signal: AbortSignal): Promise<Value> {
-    const startedAt = Date.now();
+    const startedAt = WALL_CLOCK.now();
     const busyUntil = startedAt + this.#timeoutMilliseconds + POLL_MILLISECONDS;
     this.#busyUntil = busyUntil;
     signal.addEventListener("abort", () => {
@@ -53,8 +53,8 @@ export class SharedAnswer<Value> {
       if (this.#busyUntil === busyUntil) this.#busyUntil = startedAt + MIN_INTERVAL_MILLISECONDS;
     });
     const { value, keepMilliseconds } = await this.#gather();
-    this.#kept = { value, until: Date.now() + keepMilliseconds };
-    this.#busyUntil = 0;
+    this.#kept = { value, until: WALL_CLOCK.now() + keepMilliseconds };
+    this.#busyUntil = Number.NEGATIVE_INFINITY;
     return value;
   }
 }

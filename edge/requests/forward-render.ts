@@ -24,6 +24,7 @@ import type { FailedAttempt } from "../backends/backend-answer.ts";
 import { RenderAttempts } from "../backends/render-attempts.ts";
 import { type Sending, tryBackends } from "../backends/try-backends.ts";
 import type { HeldBody } from "../body/held-body.ts";
+import { WALL_CLOCK } from "../clock.ts";
 import { deploymentOf, type EdgeContext, renewBackends } from "../context.ts";
 import type { Backend, BackendAnswer, HeaderFields } from "../platform/platform.ts";
 import { logFailure, whenClientLeaves } from "./request-log.ts";
@@ -90,7 +91,7 @@ async function askLoad(backend: Backend, timeoutMilliseconds: number): Promise<B
 
 /** No caller controls this render, so whatever but a file comes back is the fault of the backend. */
 async function sendProbe(context: EdgeContext, backend: Backend, timeoutMilliseconds: number): Promise<BackendAnswer> {
-  const deadline = Date.now() + timeoutMilliseconds;
+  const deadline = WALL_CLOCK.now() + timeoutMilliseconds;
   const answer = await backend.send({
     method: "POST",
     path: "/v1/render",

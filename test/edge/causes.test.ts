@@ -16,6 +16,7 @@ import type { ReceivedProblem } from "../support/problems.ts";
 import { BACKEND_TOKEN } from "../support/tokens.ts";
 import { headOf } from "./answer-head.ts";
 import { BASE_URL } from "./send.ts";
+import { stopClocks } from "./still-clock.ts";
 
 const COUNTS = "X-Service-Edge-Counts";
 const MEBIBYTE = 1024 * 1024;
@@ -100,8 +101,8 @@ const unreachable: Answer = async () => {
 
 /** The wait for memory ends at once. */
 function hastenWaits(): void {
-  vi.useFakeTimers({ toFake: ["Date"] });
-  vi.spyOn(WALL_CLOCK, "wait").mockImplementation(async () => void vi.setSystemTime(Date.now() + 500));
+  stopClocks();
+  vi.spyOn(WALL_CLOCK, "wait").mockImplementation(async () => void vi.advanceTimersByTime(500));
 }
 
 const PROVOCATIONS: Readonly<Record<EdgeCause, () => Promise<[Edge, Response]>>> = {

@@ -36,3 +36,16 @@ it("a request that is answered soon sets one timer, whatever it waits for", () =
   for (const milliseconds of [10_000, 1000, 65_000, 2000]) clock.after(milliseconds, () => expect.unreachable())();
   expect(vi.getTimerCount()).toBe(1);
 });
+
+it("no deadline comes sooner or later because somebody sets the time of day", () => {
+  vi.useFakeTimers({ toFake: ["Date"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const clock = new RequestClock();
+  for (const hours of [-1, 2]) {
+    const before = clock.now();
+    vi.setSystemTime(Date.now() + hours * 3_600_000);
+    expect(clock.now() - before).toBeGreaterThanOrEqual(0);
+    expect(clock.now() - before).toBeLessThan(3_600_000);
+    expect(clock.now()).toBe(Math.floor(clock.now()));
+  }
+});

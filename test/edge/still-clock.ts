@@ -45,10 +45,15 @@ export class StillClock implements WallClock {
   }
 }
 
+/** From now on, `vi.advanceTimersByTime` alone moves the clocks of the platform, until `vi.useRealTimers`. Timers run on. */
+export function stopClocks(): void {
+  vi.useFakeTimers({ toFake: ["Date", "performance"] });
+}
+
 /** Waits take no time but on the clock, until `vi.useRealTimers` and `vi.restoreAllMocks`. */
 export function hastenWaits(): void {
-  vi.useFakeTimers({ toFake: ["Date"] });
+  stopClocks();
   vi.spyOn(WALL_CLOCK, "wait").mockImplementation(async (milliseconds) => {
-    vi.setSystemTime(Date.now() + milliseconds);
+    vi.advanceTimersByTime(milliseconds);
   });
 }

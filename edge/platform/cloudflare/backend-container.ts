@@ -82,7 +82,7 @@ export class BackendContainer extends DurableObject<ContainerEnvironment> {
     const place = isRender(request) && !isProbe(request) ? this.#takePlace(request.signal) : null;
     try {
       const response = await this.#passOn(request);
-      if (place !== null) this.#answeredAt = Date.now();
+      if (place !== null) this.#answeredAt = WALL_CLOCK.now();
       return response;
     } finally {
       if (place !== null) this.#waiting.delete(place);
@@ -91,7 +91,7 @@ export class BackendContainer extends DurableObject<ContainerEnvironment> {
 
   #takePlace(signal: AbortSignal): symbol {
     const place = Symbol();
-    this.#waiting.set(place, Date.now());
+    this.#waiting.set(place, WALL_CLOCK.now());
     signal.addEventListener("abort", () => this.#waiting.delete(place));
     return place;
   }
@@ -99,7 +99,7 @@ export class BackendContainer extends DurableObject<ContainerEnvironment> {
   /** Null if there is room. A probe is passed on all the same if nothing has been heard of the backend for a while. */
   #answerWhileFull(request: Request): Response | null {
     if (!isRender(request)) return null;
-    const now = Date.now();
+    const now = WALL_CLOCK.now();
     for (const [place, beganAt] of this.#waiting) {
       if (now - beganAt > LONGEST_WAIT_MILLISECONDS) this.#waiting.delete(place);
     }
@@ -108,7 +108,7 @@ export class BackendContainer extends DurableObject<ContainerEnvironment> {
   }
 
   async #passOn(request: Request): Promise<Response> {
-    const arrivedAt = Date.now();
+    const arrivedAt = WALL_CLOCK.now();
     const token = this.#token ?? (await this.#start());
     const { method, body } = request;
     // workerd ignores `request.signal` itself as the signal of a subrequest (measured 2026-11-21).
@@ -118,7 +118,7 @@ export class BackendContainer extends DurableObject<ContainerEnvironment> {
     const timeBudget = headers.get(TIME_BUDGET_HEADER);
     // The start of the container has used up some of the edge's time budget.
     if (timeBudget !== null)
-      headers.set(TIME_BUDGET_HEADER, String(Math.max(0, Number(timeBudget) - (Date.now() - arrivedAt))));
+      headers.set(TIME_BUDGET_HEADER, String(Math.max(0, Number(timeBudget) - (WALL_CLOCK.now() - arrivedAt))));
     try {
       return await this.#fetchBackend(request.url, { method, headers, body, signal, redirect: "manual" });
     } catch (error) {
@@ -160,7 +160,7 @@ export class BackendContainer extends DurableObject<ContainerEnvironment> {
   }
 
   async #becomeReady(): Promise<string> {
-    const deadline = Date.now() + START_TIMEOUT_MILLISECONDS;
+    const deadline = WALL_CLOCK.now() + START_TIMEOUT_MILLISECONDS;
     const settings = pickBackendSettings(this.env);
     let start = await this.ctx.storage.get<Start>(START_KEY);
     if (this.#container.running && JSON.stringify(start?.settings) !== JSON.stringify(settings)) {
@@ -176,7 +176,7 @@ export class BackendContainer extends DurableObject<ContainerEnvironment> {
     await this.#container.setInactivityTimeout(INACTIVITY_TIMEOUT_MILLISECONDS);
     while (!(await this.#isReady())) {
       if (!this.#container.running) throw new Error("the container ended before it was ready");
-      if (Date.now() > deadline) throw new Error("the container did not become ready in time");
+      if (WALL_CLOCK.now() > deadline) throw new Error("the container did not become ready in time");
       await WALL_CLOCK.wait(READY_POLL_MILLISECONDS);
     }
     this.#token = start.token;
@@ -198,7 +198,7 @@ export class BackendContainer extends DurableObject<ContainerEnvironment> {
   /** Lets the backend finish its renders. Meanwhile, requests wait here or go to another instance. */
   async #stop(deadline: number): Promise<void> {
     this.#container.signal(SIGTERM);
-    await Promise.race([this.#watch(), WALL_CLOCK.wait(deadline - Date.now())]);
+    await Promise.race([this.#watch(), WALL_CLOCK.wait(deadline - WALL_CLOCK.now())]);
     if (this.#container.running) throw new Error("the container with the previous settings has not ended yet");
   }
 

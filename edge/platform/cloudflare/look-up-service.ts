@@ -8,7 +8,7 @@ import {
   type SrvQuestion,
 } from "../../backends/dns-message.ts";
 import { fullNamesOf, type ResolverSettings } from "../../backends/name-servers.ts";
-import { waitAtMost } from "../../clock.ts";
+import { WALL_CLOCK, waitAtMost } from "../../clock.ts";
 
 const SERVER_TIMEOUT_MILLISECONDS = 2000;
 /** For all names and servers together. The next lookup begins anew. */
@@ -16,7 +16,7 @@ const LOOKUP_TIMEOUT_MILLISECONDS = 5000;
 
 /** Never rejects. */
 export async function lookUpService(name: string, readSettings: () => Promise<ResolverSettings>): Promise<SrvAnswer> {
-  const deadline = Date.now() + LOOKUP_TIMEOUT_MILLISECONDS;
+  const deadline = WALL_CLOCK.now() + LOOKUP_TIMEOUT_MILLISECONDS;
   try {
     const settings = await readSettings();
     for (const fullName of fullNamesOf(name, settings)) {
@@ -32,7 +32,7 @@ export async function lookUpService(name: string, readSettings: () => Promise<Re
 async function askServers(name: string, servers: readonly string[], deadline: number): Promise<SrvAnswer> {
   let answer: SrvAnswer = { kind: "failed", reason: "no name server is known" };
   for (const server of servers) {
-    const milliseconds = Math.min(SERVER_TIMEOUT_MILLISECONDS, deadline - Date.now());
+    const milliseconds = Math.min(SERVER_TIMEOUT_MILLISECONDS, deadline - WALL_CLOCK.now());
     if (milliseconds <= 0) break;
     answer = await askServer(server, name, milliseconds);
     if (answer.kind !== "failed") break;

@@ -38,9 +38,9 @@ it("is kept for as long as it says, and a request that finds it uses no signal",
   const first = shared.get(staying);
   begun[0]?.end("one");
   expect(await first).toBe("one");
-  vi.setSystemTime(Date.now() + 999);
+  vi.advanceTimersByTime(999);
   expect(await shared.get(() => expect.unreachable())).toBe("one");
-  vi.setSystemTime(Date.now() + 1);
+  vi.advanceTimersByTime(1);
   const second = shared.get(staying);
   begun[1]?.end("two");
   expect(await second).toBe("two");

@@ -7,6 +7,7 @@ import { DEFAULT_LIMITS, limitsFingerprint } from "../../../rules/limits.ts";
 import { API_TOKEN, BACKEND_TOKEN } from "../../support/tokens.ts";
 import { headOf } from "../answer-head.ts";
 import { BASE_URL } from "../send.ts";
+import { stopClocks } from "../still-clock.ts";
 
 const MEBIBYTE = 1024 ** 2;
 
@@ -84,10 +85,10 @@ describe("a render", () => {
   });
 
   it("tells a backend how much time it has, less the time of failed attempts", async () => {
-    vi.useFakeTimers({ toFake: ["Date"] });
+    stopClocks();
     const sent = standIn((one) => {
       if (new URL(one.url).host === "a" || sent.length > 1) return pdf();
-      vi.setSystemTime(Date.now() + 20_000);
+      vi.advanceTimersByTime(20_000);
       return unreachable(one);
     });
     vi.spyOn(Math, "random").mockReturnValue(0.99);

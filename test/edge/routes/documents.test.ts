@@ -44,9 +44,9 @@ let now: number;
 let warnings: unknown[];
 
 beforeEach(() => {
-  now = Date.now();
+  now = performance.now();
   warnings = [];
-  vi.spyOn(Date, "now").mockImplementation(() => now);
+  vi.spyOn(performance, "now").mockImplementation(() => now);
 });
 afterEach(() => {
   vi.restoreAllMocks();

@@ -9,6 +9,7 @@ import { DEFAULT_LIMITS, limitsFingerprint } from "../../../rules/limits.ts";
 import { API_TOKEN, BACKEND_TOKEN } from "../../support/tokens.ts";
 import { headOf } from "../answer-head.ts";
 import { expectProblem, sendRender, standInBackend } from "../send.ts";
+import { stopClocks } from "../still-clock.ts";
 
 const pdfAnswer = () => new Response("%PDF-", headOf("file"));
 
@@ -182,11 +183,11 @@ describe("a rejected request", () => {
   });
 
   it("is answered after a bounded time, although the rest of its body never ends", async () => {
-    vi.useFakeTimers({ toFake: ["Date"] });
+    stopClocks();
     const startedAt = Date.now();
     const body = new ReadableStream({
       pull(controller) {
-        vi.setSystemTime(Date.now() + 100);
+        vi.advanceTimersByTime(100);
         controller.enqueue(new Uint8Array(1));
       },
     });
