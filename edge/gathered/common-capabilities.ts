@@ -43,7 +43,7 @@ export function shareCapabilities(
     else if (now - (known.get(backend)?.answeredAt ?? now) > STALE_MILLISECONDS) known.delete(backend);
     return capabilities !== null;
   };
-  return new SharedAnswer(async () => {
+  const gather = async () => {
     const { backends } = pool;
     const answers = await survey.ask(backends);
     const isComplete = backends.map((backend) => record(backend, answers.get(backend) ?? null)).every(Boolean);
@@ -58,8 +58,10 @@ export function shareCapabilities(
     return {
       value: first === undefined ? null : commonCapabilities([first, ...others]),
       keepMilliseconds: isComplete ? KEEP_MILLISECONDS : KEEP_INCOMPLETE_MILLISECONDS,
+      staleMilliseconds: first === undefined ? 0 : STALE_MILLISECONDS,
     };
-  }, SURVEY_TIMEOUT_MILLISECONDS);
+  };
+  return new SharedAnswer(gather, SURVEY_TIMEOUT_MILLISECONDS, () => null);
 }
 
 function describeDifferences(backends: readonly Backend[], differences: readonly string[]): object {

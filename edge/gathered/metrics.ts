@@ -8,6 +8,8 @@ import { BackendSurvey, SURVEY_TIMEOUT_MILLISECONDS } from "./survey.ts";
 const MAX_METRICS_BYTES = 1024 * 1024;
 /** Shorter than the usual scrape intervals. A scrape takes the event loop of a backend some milliseconds. */
 const KEEP_MILLISECONDS = 5000;
+/** About as long as a gathering takes at most. */
+const STALE_MILLISECONDS = 10_000;
 
 /** @param isPublic whether anybody may read the result: it then names no callers. */
 export function shareMetrics(
@@ -25,12 +27,17 @@ export function shareMetrics(
     if (answer !== null) known.add(backend);
     return { backend: name, text: answer, state: known.has(backend) || hasAnswered(backend) ? "listed" : "absent" };
   };
-  return new SharedAnswer(async () => {
-    const { backends } = pool;
-    const answers = await survey.ask(backends);
-    const scrapes = backends.map((backend) => scrapeOf(backend, answers.get(backend)));
-    return { value: mergeMetrics(scrapes, isPublic), keepMilliseconds: KEEP_MILLISECONDS };
-  }, SURVEY_TIMEOUT_MILLISECONDS);
+  const merge = (answers: ReadonlyMap<Backend, string | null>) =>
+    mergeMetrics(
+      pool.backends.map((backend) => scrapeOf(backend, answers.get(backend))),
+      isPublic,
+    );
+  const gather = async () => {
+    const value = merge(await survey.ask(pool.backends));
+    return { value, keepMilliseconds: KEEP_MILLISECONDS, staleMilliseconds: STALE_MILLISECONDS };
+  };
+  // As if there had been no time to ask any backend.
+  return new SharedAnswer(gather, SURVEY_TIMEOUT_MILLISECONDS, () => merge(new Map()));
 }
 
 interface Scrape {

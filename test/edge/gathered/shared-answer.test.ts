@@ -25,11 +25,13 @@ const staying = () => new AbortController().signal;
 function gatherings() {
   const begun: { readonly at: number; end(value: string): void }[] = [];
   const startedAt = Date.now();
-  const shared = new SharedAnswer<string>(() => {
+  const gather = () => {
     const { promise, resolve } = Promise.withResolvers<Gathered<string>>();
-    begun.push({ at: Date.now() - startedAt, end: (value) => resolve({ value, keepMilliseconds: 1000 }) });
+    const end = (value: string) => resolve({ value, keepMilliseconds: 1000, staleMilliseconds: 500 });
+    begun.push({ at: Date.now() - startedAt, end });
     return promise;
-  }, TIMEOUT_MILLISECONDS);
+  };
+  const shared = new SharedAnswer<string>(gather, TIMEOUT_MILLISECONDS, () => "unknown");
   return { begun, shared };
 }
 
@@ -72,4 +74,33 @@ it("is not gathered twice at once because the client of an earlier gathering lea
   begun[1]?.end("two");
   expect(await Promise.all([second, third])).toEqual(["two", "two"]);
   expect(begun).toHaveLength(2);
+});
+
+it("is what was last gathered, while one request gathers it anew and the last one is not too old", async () => {
+  const { begun, shared } = gatherings();
+  const first = shared.get(staying);
+  begun[0]?.end("one");
+  await first;
+  vi.advanceTimersByTime(1000);
+  void shared.get(staying);
+  expect(begun).toHaveLength(2);
+  vi.advanceTimersByTime(499);
+  expect(await shared.get(() => expect.unreachable())).toBe("one");
+  vi.advanceTimersByTime(1);
+  const waiting = shared.get(staying);
+  begun[1]?.end("two");
+  expect(await waiting).toBe("two");
+});
+
+it("is waited for by 32 requests, and the others are told what stands for nothing known", async () => {
+  const { begun, shared } = gatherings();
+  const gathering = shared.get(staying);
+  const clients = Array.from({ length: 32 }, () => new AbortController());
+  const waiting = clients.map(({ signal }) => shared.get(() => signal));
+  expect(await shared.get(() => expect.unreachable())).toBe("unknown");
+  clients[7]?.abort();
+  waiting.push(shared.get(staying));
+  expect(await shared.get(() => expect.unreachable())).toBe("unknown");
+  begun[0]?.end("one");
+  expect(new Set(await Promise.all([gathering, ...waiting]))).toEqual(new Set(["one"]));
 });
