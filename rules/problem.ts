@@ -341,10 +341,10 @@ function countRepeats(failures: readonly AttemptFailure[]): readonly { failure: 
 
 export interface ProblemDocument {
   readonly code: ProblemCode;
+  readonly detail: string;
   readonly origin: ProblemOrigin;
   readonly title: string;
   readonly status: number;
-  readonly detail: string;
   readonly instance: string;
   readonly context: object;
 }
@@ -356,7 +356,8 @@ export function problemInstance(url: string, requestId: string): string {
   return `${origin}${pathname}#${requestId}`;
 }
 
+/** What says most comes first: some programs show only the first 120 characters of an answer. */
 export function problemDocument({ code, detail, context }: Problem, instance: string): ProblemDocument {
   const { origin, title, status } = PROBLEMS[code];
-  return { code, origin, title, status, detail, instance, context };
+  return { code, detail, origin, title, status, instance, context };
 }

@@ -99,10 +99,10 @@ function problemSchema(code: ProblemCode): Schema {
   return describe(
     v.object({
       code: v.literal(code),
+      detail: text("What happened to this request. Prose, which may be reworded."),
       origin: v.literal(origin),
       title: v.pipe(text("What happened, in a few words. Prose, which may be reworded."), v.examples([title])),
       status: v.literal(status),
-      detail: text("What happened to this request. Prose, which may be reworded."),
       instance: v.pipe(
         v.string(),
         v.metadata({ format: "uri-reference" }),
