@@ -1,5 +1,6 @@
 /** Reads the entries of a ZIP that others have made, within bounds: what it says of its own sizes is not believed. */
 import { Unzip, type UnzipFile, UnzipInflate } from "fflate";
+import { isWholeFile } from "../../protocol/whole-file.ts";
 import { joinBytes } from "./join-bytes.ts";
 
 export interface ArchiveBounds {
@@ -19,11 +20,6 @@ export type ArchiveFault = "broken" | "too many entries" | "too large";
 const CHUNK_BYTES = 16 * 1024;
 /** Unwanted ones count too: the time that fflate needs for each grows with their number, to 10 µs at this one. */
 const MAX_ENTRIES_OF_ANY_KIND = 20_000;
-
-/** The record that ends a ZIP, without its comment, whose length is its last field (APPNOTE.TXT, section 4.3.16). */
-const END_RECORD_BYTES = 22;
-const END_RECORD_SIGNATURE = 0x06054b50;
-const MAX_COMMENT_BYTES = 0xffff;
 
 /** @param isWanted whether to read an entry; `maxEntries` counts only these */
 export function archiveEntries(
@@ -59,19 +55,7 @@ export function archiveEntries(
   } catch {
     isBroken = true;
   }
-  return isBroken || entries.length === 0 || !hasEndRecord(archive)
+  return isBroken || entries.length === 0 || !isWholeFile("zip", archive)
     ? "broken"
     : entries.map(({ name, chunks }) => ({ name, bytes: joinBytes(chunks) }));
-}
-
-/** Whether the archive is whole: one that is cut off may have all entries, but not the record that ends it. */
-function hasEndRecord({ buffer, byteOffset, byteLength }: Uint8Array): boolean {
-  const view = new DataView(buffer, byteOffset, byteLength);
-  const last = byteLength - END_RECORD_BYTES;
-  for (let at = last; at >= Math.max(0, last - MAX_COMMENT_BYTES); at--) {
-    const commentBytes = last - at;
-    if (view.getUint32(at, true) === END_RECORD_SIGNATURE && view.getUint16(at + 20, true) === commentBytes)
-      return true;
-  }
-  return false;
 }

@@ -1,7 +1,8 @@
 /** The TypeScript client of the service (docs/client.md): what programs import. */
 export type { PublishedConstraints } from "../../rules/published-rules.ts";
+export type { UnreachableReason } from "./connection-faults.ts";
 export type { ConstraintsStore, StoredConstraints } from "./constraints-cache.ts";
-export { ServiceUnreachableError, UnexpectedResponseError, type UnreachableReason } from "./errors.ts";
+export { ServiceUnreachableError, UnexpectedResponseError } from "./errors.ts";
 export type { LocalCheck } from "./local-check.ts";
 export {
   binaryFile,

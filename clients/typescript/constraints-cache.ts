@@ -5,7 +5,7 @@
 import type { PublishedConstraints } from "../../rules/published-rules.ts";
 import { UnexpectedResponseError } from "./errors.ts";
 import type { SendResult, ServiceRequest } from "./transport.ts";
-import { mediaType, parseJson, readText } from "./transport.ts";
+import { mediaType, readJson } from "./transport.ts";
 
 /** The constraints with the entity tag under which the service published them. */
 export interface StoredConstraints {
@@ -73,9 +73,9 @@ export class ConstraintsCache {
       method: "GET",
       path: "v1/constraints",
       headers: kept?.etag == null ? {} : { "If-None-Match": kept.etag },
-      read: async (response, _url, silence) => ({
+      read: async (response, url, silence) => ({
         status: response.status,
-        document: await silence.during(readJson(response)),
+        document: await silence.during(readDocument(response, url)),
         etag: response.headers.get("ETag"),
       }),
     });
@@ -102,10 +102,8 @@ export class ConstraintsCache {
 }
 
 /** Undefined if the response is not JSON. */
-async function readJson(response: Response): Promise<unknown> {
-  if (mediaType(response.headers) === "application/json") {
-    return parseJson((await readText(response, MAX_CONSTRAINTS_BYTES)) ?? "");
-  }
+async function readDocument(response: Response, url: URL): Promise<unknown> {
+  if (mediaType(response.headers) === "application/json") return readJson(response, url, MAX_CONSTRAINTS_BYTES);
   await response.body?.cancel();
   return undefined;
 }

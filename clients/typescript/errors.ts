@@ -3,30 +3,7 @@
  * would answer, is a value; an abort throws the signal's own reason, as `fetch` does.
  */
 
-/** Why no answer came. Browsers do not tell a page, so there it is `unknown`. */
-export type UnreachableReason =
-  | "refused"
-  | "name_not_found"
-  | "no_route"
-  | "certificate"
-  | "wrong_protocol"
-  | "timed_out"
-  | "no_answer"
-  | "connection_broken"
-  | "gateway"
-  | "unknown";
-
-/** By the codes of Node and its `fetch`. */
-const REASONS: readonly (readonly [code: RegExp, reason: UnreachableReason, words: string])[] = [
-  [/^ECONNREFUSED$/, "refused", "the connection was refused"],
-  [/^(ENOTFOUND|EAI_AGAIN)$/, "name_not_found", "the host name was not found"],
-  [/^E(?:HOST|NET)(?:UNREACH|DOWN)$/, "no_route", "there is no route to it"],
-  [/CERT|^UNABLE_TO_/, "certificate", "its certificate is not accepted"],
-  [/^EPROTO$|^ERR_SSL_|^HPE_/, "wrong_protocol", "it does not speak the protocol of the URL"],
-  [/^UND_ERR_(?:HEADERS|BODY)_TIMEOUT$/, "no_answer", "it took the request, and did not answer"],
-  [/TIMEOUT|^ETIMEDOUT$/, "timed_out", "it did not answer in time"],
-  [/^(ECONNRESET|EPIPE|UND_ERR_SOCKET)$/, "connection_broken", "the connection broke"],
-];
+import { connectionFaultOf, type UnreachableReason } from "./connection-faults.ts";
 
 /** An error may be its own cause. */
 const MAX_CAUSES = 8;
@@ -37,6 +14,10 @@ export interface UnreachableDetails {
   readonly reason: UnreachableReason;
   /** The status of the gateway's answer; null if there was none. */
   readonly status: number | null;
+  /** How long the gateway asks to wait; null if it does not say. */
+  readonly retryAfterSeconds: number | null;
+  /** Whether another attempt would meet the same: an unknown name, a certificate, another protocol. */
+  readonly isPermanent: boolean;
   /** How often the request was sent. */
   readonly attempts: number;
   /** From the first attempt to the end of the last one, waits included. */
@@ -52,6 +33,8 @@ export class ServiceUnreachableError extends Error implements UnreachableDetails
   readonly url: string;
   readonly reason: UnreachableReason;
   readonly status: number | null;
+  readonly retryAfterSeconds: number | null;
+  readonly isPermanent: boolean;
   readonly attempts: number;
   readonly elapsedSeconds: number;
   readonly #sentence: string;
@@ -64,38 +47,51 @@ export class ServiceUnreachableError extends Error implements UnreachableDetails
     this.url = details.url;
     this.reason = details.reason;
     this.status = details.status;
+    this.retryAfterSeconds = details.retryAfterSeconds;
+    this.isPermanent = details.isPermanent;
     this.attempts = attempts;
     this.elapsedSeconds = elapsedSeconds;
   }
 
   /** The same failure as the last one of several attempts. */
   after(attempts: number, elapsedSeconds: number): ServiceUnreachableError {
-    const { url, reason, status, cause } = this;
-    return new ServiceUnreachableError(this.#sentence, { url, reason, status, attempts, elapsedSeconds }, cause);
+    const { url, reason, status, retryAfterSeconds, isPermanent, cause } = this;
+    const details = { url, reason, status, retryAfterSeconds, isPermanent, attempts, elapsedSeconds };
+    return new ServiceUnreachableError(this.#sentence, details, cause);
   }
 }
 
-const FIRST_ATTEMPT = { status: null, attempts: 1, elapsedSeconds: 0 } as const;
+const FIRST_ATTEMPT = {
+  status: null,
+  retryAfterSeconds: null,
+  isPermanent: false,
+  attempts: 1,
+  elapsedSeconds: 0,
+} as const;
 
 /** @param cause what `fetch`, or reading its response, has thrown */
 export function makeConnectionError({ origin: url }: URL, cause: unknown): ServiceUnreachableError {
-  const { code } = innermostCause(cause);
-  const [, reason = "unknown", words = "no answer came, or the connection broke"] =
-    REASONS.find(([pattern]) => pattern.test(code)) ?? [];
+  const { code, error } = innermostCause(cause);
+  const { reason, words, isPermanent } = connectionFaultOf(code === "" ? (error?.name ?? "") : code);
   const sentence = `${url} cannot be reached: ${words}${code === "" ? "" : ` (${code})`}.`;
-  return new ServiceUnreachableError(sentence, { ...FIRST_ATTEMPT, url, reason }, cause);
+  return new ServiceUnreachableError(sentence, { ...FIRST_ATTEMPT, url, reason, isPermanent }, cause);
 }
 
 /** @param status by which a gateway says that it could not pass the request on */
-export function makeGatewayError({ origin: url }: URL, status: number): ServiceUnreachableError {
+export function makeGatewayError(
+  { origin: url }: URL,
+  status: number,
+  retryAfterSeconds: number | null,
+): ServiceUnreachableError {
   const sentence = `A gateway in front of the service at ${url} answered ${status}.`;
-  return new ServiceUnreachableError(sentence, { ...FIRST_ATTEMPT, url, reason: "gateway", status });
+  const details = { ...FIRST_ATTEMPT, url, reason: "gateway", status, retryAfterSeconds } as const;
+  return new ServiceUnreachableError(sentence, details);
 }
 
-/** @param cause what reading a file has thrown that had begun to arrive */
-export function makeBrokenTransferError({ origin: url }: URL, cause: unknown): ServiceUnreachableError {
+/** @param cause what reading an answer has thrown that had begun to arrive; nothing if it ended without its end */
+export function makeBrokenTransferError({ origin: url }: URL, cause?: unknown): ServiceUnreachableError {
   if (cause instanceof ServiceUnreachableError) return cause;
-  const sentence = `The connection to ${url} broke before the whole file had arrived.`;
+  const sentence = `The connection to ${url} broke before the whole answer had arrived.`;
   return new ServiceUnreachableError(sentence, { ...FIRST_ATTEMPT, url, reason: "connection_broken" }, cause);
 }
 
@@ -104,7 +100,7 @@ export function makeSilenceError({ origin: url }: URL, seconds: number): Service
   return new ServiceUnreachableError(sentence, { ...FIRST_ATTEMPT, url, reason: "no_answer" });
 }
 
-/** The innermost error that has a code, if any has one: the error that `fetch` throws says only that it failed. */
+/** The innermost error that has a code, or else the innermost one: the error that `fetch` throws says only that it failed. */
 export function innermostCause(thrown: unknown): { readonly code: string; readonly error: Error | null } {
   let [code, error]: [string, Error | null] = ["", null];
   for (let next = thrown, depth = 0; next instanceof Error && depth < MAX_CAUSES; depth++) {

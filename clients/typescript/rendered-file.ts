@@ -2,19 +2,17 @@
 import { parse as parseDisposition } from "content-disposition";
 import { DEFAULT_STEM, FILE_MEDIA_TYPES, type FileExtension, fileExtensionOf } from "../../protocol/file-types.ts";
 import { REQUEST_ID_HEADER } from "../../protocol/headers.ts";
+import { PassingFile } from "../../protocol/whole-file.ts";
 import { makeBrokenTransferError, UnexpectedResponseError } from "./errors.ts";
 import { joinBytes } from "./join-bytes.ts";
 import type { SilenceWatch } from "./silence.ts";
 import { mediaType } from "./transport.ts";
 
-/** How a file may begin, read as Latin-1. */
-const BEGINNINGS: Readonly<Record<FileExtension, readonly string[]>> = {
-  pdf: ["%PDF-"],
-  png: ["\x89PNG\r\n\x1a\n"],
-  svg: ["<svg", "<?xml"],
-  zip: ["PK\x03\x04", "PK\x05\x06"],
-};
-const MAX_BEGINNING_BYTES = 8;
+/**
+ * Up to this many bytes are received before the file is given out, so that a connection that breaks is noticed while the request can
+ * be sent again: more than a file has by default. The rest of a larger file comes as it is read.
+ */
+const MAX_HELD_BYTES = 64 * 1024 * 1024;
 
 export type RenderedContentType = (typeof FILE_MEDIA_TYPES)[FileExtension];
 
@@ -30,9 +28,9 @@ export interface RenderedFile {
   /** By which the operator finds the request in the logs; null if a browser hides the header of another origin. */
   readonly requestId: string | null;
   /**
-   * The file as it arrives. Read either this or `bytes()`, once. It ends with `ServiceUnreachableError` when the
-   * connection breaks or nothing comes for too long, with `UnexpectedResponseError` after `maxBytes`, and with the signal's reason when the render is
-   * aborted.
+   * The file. Read either this or `bytes()`, once. Of more than 64 MiB, the rest comes as it is read: then it ends with
+   * `ServiceUnreachableError` when the connection breaks, the file ends without its end or nothing comes for too long, with
+   * `UnexpectedResponseError` after `maxBytes`, and with the signal's reason when the render is aborted.
    */
   readonly body: ReadableStream<Uint8Array<ArrayBuffer>>;
   /** The whole file. @throws what ends `body` */
@@ -41,7 +39,12 @@ export interface RenderedFile {
 
 type Chunk = Uint8Array<ArrayBuffer>;
 
-/** Reads no further than the first bytes. @throws UnexpectedResponseError if it is no file, or too large */
+/**
+ * Reads the file, or the beginning of a large one.
+ *
+ * @throws UnexpectedResponseError if it is no file, or too large
+ * @throws ServiceUnreachableError if it breaks off
+ */
 export async function readRenderedFile(
   response: Response,
   url: URL,
@@ -58,29 +61,35 @@ export async function readRenderedFile(
     reader?.cancel().catch(() => {});
     throw new UnexpectedResponseError(message, status);
   }
+  const extension = fileExtensionOf(mediaType(headers));
+  if (extension === null) return refuse("The response is not a rendered file.");
+  const contentType = FILE_MEDIA_TYPES[extension];
+  const file = new PassingFile(extension);
   const receive = async (): Promise<Chunk | null> => {
     const reading = reader && silence.during(reader.read());
     const chunk = await reading?.catch((cause: unknown) => {
       signal?.throwIfAborted();
       throw makeBrokenTransferError(url, cause);
     });
-    readBytes += chunk?.value?.length ?? 0;
-    if (readBytes <= maxBytes) return chunk?.value ?? null;
-    return refuse(tooLarge);
+    if (chunk?.value === undefined) {
+      if (!file.isWhole) throw makeBrokenTransferError(url);
+      return null;
+    }
+    readBytes += chunk.value.length;
+    if (readBytes > maxBytes) return refuse(tooLarge);
+    file.add(chunk.value);
+    if (file.hasBegun === false) return refuse(`The response says that it is ${contentType}, and is not.`);
+    return chunk.value;
   };
-  const extension = fileExtensionOf(mediaType(headers));
-  if (extension === null) return refuse("The response is not a rendered file.");
-  const contentType = FILE_MEDIA_TYPES[extension];
   if (sizeBytes !== null && sizeBytes > maxBytes) return refuse(tooLarge);
-  /** What has been read to see how the file begins. */
-  const start: Chunk[] = [];
-  for (let text = ""; !BEGINNINGS[extension].some((beginning) => text.startsWith(beginning)); ) {
-    const chunk = text.length < MAX_BEGINNING_BYTES ? await receive() : null;
-    if (chunk === null) return refuse(`The response says that it is ${contentType}, and is not.`);
-    start.push(chunk);
-    text += String.fromCharCode(...chunk.subarray(0, MAX_BEGINNING_BYTES));
+  const held: Chunk[] = [];
+  let isComplete = false;
+  while (!isComplete && readBytes < MAX_HELD_BYTES) {
+    const chunk = await receive();
+    if (chunk === null) isComplete = true;
+    else held.push(chunk);
   }
-  const next = async () => start.shift() ?? (await receive());
+  const next = async () => held.shift() ?? (isComplete ? null : await receive());
   let isTaken = false;
   const pull = async (controller: ReadableStreamDefaultController<Chunk>) => {
     isTaken = true;

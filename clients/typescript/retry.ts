@@ -1,6 +1,6 @@
 /**
- * When a request is sent again: after a problem of origin `capacity`, and if the service could not be reached. It may
- * have rendered already, but it keeps nothing, so that a second render does no harm.
+ * What is worth another try, and when: a problem of origin `capacity`, a gateway that asks to wait, and a service that could not be
+ * reached. It may have rendered already, but it keeps nothing, so that a second render does no harm.
  */
 import type { ServiceUnreachableError } from "./errors.ts";
 import type { ServiceProblem } from "./service-problem.ts";
@@ -8,6 +8,8 @@ import type { ServiceProblem } from "./service-problem.ts";
 export interface RetryOptions {
   /** How often a request is sent, the first time included. Default: 5. */
   readonly maxAttempts?: number;
+  /** The same while the service, or a gateway in front of it, is busy and says so. Default: as `maxAttempts`. */
+  readonly maxBusyAttempts?: number;
   /** No attempt begins later than this after the first. It ends no attempt: pass a signal for that, or `silenceTimeoutSeconds`. Default: 60. */
   readonly maxTotalSeconds?: number;
 }
@@ -29,21 +31,44 @@ const MAX_ASKED_WAIT_SECONDS = 300;
 
 export type RetryPolicy = Required<RetryOptions>;
 
+/** Why a request failed. */
+export type Failure = ServiceProblem | ServiceUnreachableError;
+
 export interface RetryState {
   readonly attempts: number;
   readonly elapsedSeconds: number;
-  readonly retryAfterSeconds: number | null;
+  readonly failure: Failure;
 }
 
 /** @throws RangeError when a bound is not a number in its range */
 export function retryPolicy(options: RetryOptions | false = {}): RetryPolicy {
-  if (options === false) return { maxAttempts: 1, maxTotalSeconds: 0 };
+  if (options === false) return { maxAttempts: 1, maxBusyAttempts: 1, maxTotalSeconds: 0 };
   const { maxAttempts = DEFAULT_MAX_ATTEMPTS, maxTotalSeconds = DEFAULT_MAX_TOTAL_SECONDS } = options;
-  if (!Number.isInteger(maxAttempts) || maxAttempts < 1) throw new RangeError("maxAttempts must be an integer from 1.");
+  const { maxBusyAttempts = maxAttempts } = options;
+  for (const [name, value] of Object.entries({ maxAttempts, maxBusyAttempts })) {
+    if (!Number.isInteger(value) || value < 1) throw new RangeError(`${name} must be an integer from 1.`);
+  }
   if (!Number.isFinite(maxTotalSeconds) || maxTotalSeconds < 0) {
     throw new RangeError("maxTotalSeconds must be a number from 0.");
   }
-  return { maxAttempts, maxTotalSeconds };
+  return { maxAttempts, maxBusyAttempts, maxTotalSeconds };
+}
+
+/** What another try is worth: whoever is busy takes the request later, a way that broke may hold, and the rest stays as it is. */
+export function worthOf(failure: Failure): "busy" | "again" | "never" {
+  if (!(failure instanceof Error)) return failure.origin === "capacity" ? "busy" : "never";
+  if (failure.isPermanent) return "never";
+  return failure.status === 429 || failure.retryAfterSeconds !== null ? "busy" : "again";
+}
+
+/** For how long a failure asks to be left alone; null if it does not say. */
+export function askedWaitSeconds(failure: Failure): number | null {
+  if (failure instanceof Error) return failure.retryAfterSeconds;
+  return "retry_after" in failure.context ? boundWait(failure.context.retry_after) : null;
+}
+
+export function backoffSeconds(attempts: number): number {
+  return Math.min(MAX_BACKOFF_SECONDS, FIRST_BACKOFF_SECONDS * 2 ** (attempts - 1));
 }
 
 /**
@@ -52,23 +77,34 @@ export function retryPolicy(options: RetryOptions | false = {}): RetryPolicy {
  */
 export function waitBeforeRetry(
   policy: RetryPolicy,
-  { attempts, elapsedSeconds, retryAfterSeconds }: RetryState,
+  { attempts, elapsedSeconds, failure }: RetryState,
   random: number,
 ): number | null {
-  if (attempts >= policy.maxAttempts) return null;
-  const backoffSeconds = Math.min(MAX_BACKOFF_SECONDS, FIRST_BACKOFF_SECONDS * 2 ** (attempts - 1));
-  const waitSeconds = (retryAfterSeconds ?? backoffSeconds) + random * backoffSeconds;
+  const worth = worthOf(failure);
+  const maxAttempts = worth === "busy" ? policy.maxBusyAttempts : policy.maxAttempts;
+  if (worth === "never" || attempts >= maxAttempts) return null;
+  const backoff = backoffSeconds(attempts);
+  const waitSeconds = (askedWaitSeconds(failure) ?? backoff) + random * backoff;
   return elapsedSeconds + waitSeconds > policy.maxTotalSeconds ? null : waitSeconds;
 }
 
-/** The seconds of a `Retry-After` field (RFC 9110 section 10.2.3), bounded. Its other form, a date, is ignored. */
-export function parseRetryAfter(field: string | null): number | null {
-  return field !== null && /^[0-9]+$/.test(field) ? boundWait(Number(field)) : null;
+/**
+ * The seconds of a `Retry-After` field (RFC 9110 section 10.2.3), bounded. A date counts from the `Date` of the same answer, so
+ * that the clock of this machine does not matter.
+ */
+export function readRetryAfter(headers: Headers): number | null {
+  const field = headers.get("Retry-After")?.trim() ?? "";
+  if (/^[0-9]+$/.test(field)) return boundWait(Number(field));
+  const until = parseHttpDate(field);
+  if (until === null) return null;
+  return boundWait((until - (parseHttpDate(headers.get("Date") ?? "") ?? Date.now())) / 1000);
 }
 
-/** The seconds for which a problem asks, bounded. */
-export function readRetryAfter({ context }: ServiceProblem): number | null {
-  return "retry_after" in context ? boundWait(context.retry_after) : null;
+/** Each of the three forms (section 5.6.7) begins with the name of a day, and is in UTC. */
+function parseHttpDate(text: string): number | null {
+  if (!/^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,? .*\d\d:\d\d:\d\d/.test(text)) return null;
+  const milliseconds = Date.parse(text.endsWith("GMT") ? text : `${text} GMT`);
+  return Number.isNaN(milliseconds) ? null : milliseconds;
 }
 
 function boundWait(seconds: number): number {

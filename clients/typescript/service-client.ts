@@ -4,7 +4,15 @@ import { ConstraintsCache, type ConstraintsOutcome, type ConstraintsStore } from
 import type { LocalCheck } from "./local-check.ts";
 import { encodeRequest, type RenderRequest } from "./render-request.ts";
 import { type RenderedFile, readRenderedFile } from "./rendered-file.ts";
-import { type RetryEvent, type RetryOptions, type RetryPolicy, retryPolicy, wait, waitBeforeRetry } from "./retry.ts";
+import {
+  type Failure,
+  type RetryEvent,
+  type RetryOptions,
+  type RetryPolicy,
+  retryPolicy,
+  wait,
+  waitBeforeRetry,
+} from "./retry.ts";
 import type { ServiceProblem } from "./service-problem.ts";
 import { type SilenceEvent, silencePolicy } from "./silence.ts";
 import { type Fetch, type SendResult, type ServiceRequest, Transport } from "./transport.ts";
@@ -100,8 +108,8 @@ export class ServiceClient {
       },
       options,
     );
-    if (answer.kind === "problem") return { ok: false, problem: answer.problem, checkedLocally: false };
-    return answer.value;
+    if (answer.kind === "answer") return answer.value;
+    return { ok: false, problem: problemOf(answer.failure), checkedLocally: false };
   }
 
   /** Validates a request by the constraints of the deployment, without sending it. */
@@ -116,41 +124,38 @@ export class ServiceClient {
     const outcome: ConstraintsOutcome = await this.#constraints.get((request) =>
       this.#sendWithRetries(request, options),
     );
-    switch (outcome.kind) {
-      case "constraints":
-        return { ok: true, constraints: outcome.constraints };
-      case "problem":
-        return { ok: false, problem: outcome.problem };
-      case "unreachable":
-        throw outcome.error;
-    }
+    if (outcome.kind === "constraints") return { ok: true, constraints: outcome.constraints };
+    return { ok: false, problem: problemOf(outcome.failure) };
   }
 
+  /** An answer, or the failure of the last attempt. */
   async #sendWithRetries<Value>(
     request: ServiceRequest<Value>,
     { signal, onRetry }: CallOptions,
-  ): Promise<Exclude<SendResult<Value>, { readonly kind: "unreachable" }>> {
+  ): Promise<SendResult<Value>> {
     const startMilliseconds = performance.now();
-    for (let attempt = 1; ; attempt++) {
+    for (let attempts = 1; ; attempts++) {
       const answer = await this.#transport.send(request, signal);
       if (answer.kind === "answer") return answer;
-      const isRetryable = answer.kind === "unreachable" || answer.problem.origin === "capacity";
+      const { failure } = answer;
       const elapsedSeconds = (performance.now() - startMilliseconds) / 1000;
-      const waitSeconds = isRetryable
-        ? waitBeforeRetry(
-            this.#retry,
-            { attempts: attempt, elapsedSeconds, retryAfterSeconds: answer.retryAfterSeconds },
-            Math.random(),
-          )
-        : null;
+      const waitSeconds = waitBeforeRetry(this.#retry, { attempts, elapsedSeconds, failure }, Math.random());
       if (waitSeconds === null) {
-        if (answer.kind === "unreachable") throw answer.error.after(attempt, elapsedSeconds);
-        return answer;
+        return {
+          kind: "failure",
+          failure: failure instanceof Error ? failure.after(attempts, elapsedSeconds) : failure,
+        };
       }
-      onRetry?.({ attempt, waitSeconds, reason: answer.kind === "unreachable" ? answer.error : answer.problem });
+      onRetry?.({ attempt: attempts, waitSeconds, reason: failure });
       await wait(waitSeconds, signal);
     }
   }
+}
+
+/** @throws ServiceUnreachableError if the failure is not an answer of the service */
+function problemOf(failure: Failure): ServiceProblem {
+  if (failure instanceof Error) throw failure;
+  return failure;
 }
 
 async function checkLocally(body: Uint8Array, constraints: PublishedConstraints): Promise<LocalCheck> {

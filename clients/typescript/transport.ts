@@ -1,9 +1,15 @@
 /** One exchange with the service: the request out, and the answer sorted into a success, a problem or a failure. */
 import { API_TOKEN_HEADER } from "../../protocol/headers.ts";
 import { PROBLEM_MEDIA_TYPE } from "../../rules/problem.ts";
-import { makeConnectionError, makeGatewayError, ServiceUnreachableError, UnexpectedResponseError } from "./errors.ts";
-import { parseRetryAfter, readRetryAfter } from "./retry.ts";
-import { asServiceProblem, type ServiceProblem } from "./service-problem.ts";
+import {
+  makeBrokenTransferError,
+  makeConnectionError,
+  makeGatewayError,
+  ServiceUnreachableError,
+  UnexpectedResponseError,
+} from "./errors.ts";
+import { type Failure, readRetryAfter } from "./retry.ts";
+import { asServiceProblem } from "./service-problem.ts";
 import { type SilencePolicy, SilenceWatch } from "./silence.ts";
 
 /** `fetch` of any platform, or what takes its place: a service binding of a Worker, a test. */
@@ -21,15 +27,12 @@ export interface ServiceRequest<Value> {
 
 export type SendResult<Value> =
   | { readonly kind: "answer"; readonly value: Value }
-  | { readonly kind: "problem"; readonly problem: ServiceProblem; readonly retryAfterSeconds: number | null }
-  | {
-      readonly kind: "unreachable";
-      readonly error: ServiceUnreachableError;
-      readonly retryAfterSeconds: number | null;
-    };
+  | { readonly kind: "failure"; readonly failure: Failure };
 
-/** The statuses by which a proxy or gateway in front of the service says that it could not pass the request on. */
-const GATEWAY_STATUSES: ReadonlySet<number> = new Set([429, 502, 503, 504]);
+/** The statuses by which a server in front of the service says that it could not pass the request on: 524 is Cloudflare's. */
+function isGatewayStatus(status: number): boolean {
+  return status === 408 || status === 429 || status >= 500;
+}
 
 /** A problem of the service has a few KiB. */
 const MAX_PROBLEM_BYTES = 1024 * 1024;
@@ -78,26 +81,27 @@ export class Transport {
     } catch (cause) {
       signal?.throwIfAborted();
       if (cause instanceof UnexpectedResponseError) throw cause;
-      const error = cause instanceof ServiceUnreachableError ? cause : makeConnectionError(this.#url, cause);
-      return { kind: "unreachable", error, retryAfterSeconds: null };
+      const failure = cause instanceof ServiceUnreachableError ? cause : makeConnectionError(this.#url, cause);
+      return { kind: "failure", failure };
     }
   }
 }
 
+/** What an answer is that is no success. @throws ServiceUnreachableError if it breaks off */
 async function sort(response: Response, url: URL): Promise<Exclude<SendResult<never>, { readonly kind: "answer" }>> {
   const { headers, status } = response;
-  if (mediaType(headers) === PROBLEM_MEDIA_TYPE) {
-    const text = await readText(response, MAX_PROBLEM_BYTES);
-    const problem = text === null ? null : asServiceProblem(parseJson(text));
-    if (problem === null) throw new UnexpectedResponseError("The response is a problem from another service.", status);
-    const seconds = parseRetryAfter(headers.get("Retry-After")) ?? readRetryAfter(problem);
-    return { kind: "problem", problem, retryAfterSeconds: seconds };
-  }
-  await response.body?.cancel();
-  if (GATEWAY_STATUSES.has(status)) {
-    const error = makeGatewayError(url, status);
-    return { kind: "unreachable", error, retryAfterSeconds: parseRetryAfter(headers.get("Retry-After")) };
-  }
+  const isProblem = mediaType(headers) === PROBLEM_MEDIA_TYPE;
+  if (isProblem) {
+    const document = await readJson(response, url, MAX_PROBLEM_BYTES);
+    const problem = asServiceProblem(document);
+    if (problem !== null) return { kind: "failure", failure: problem };
+    // Gateways have problems of their own, which have no code.
+    if (!isGatewayStatus(status) || typeof document !== "object" || document === null || "code" in document) {
+      throw new UnexpectedResponseError("The response is a problem from another service.", status);
+    }
+  } else await response.body?.cancel();
+  if (isGatewayStatus(status))
+    return { kind: "failure", failure: makeGatewayError(url, status, readRetryAfter(headers)) };
   const isRedirect = response.type === "opaqueredirect" || (status >= 300 && status < 400);
   throw new UnexpectedResponseError(
     isRedirect
@@ -105,6 +109,13 @@ async function sort(response: Response, url: URL): Promise<Exclude<SendResult<ne
       : `The ${status} response did not come from this service.`,
     status,
   );
+}
+
+/** Undefined if the body is not JSON, or too long. @throws ServiceUnreachableError if it breaks off */
+export async function readJson(response: Response, url: URL, maxBytes: number): Promise<unknown> {
+  const text = await readText(response, maxBytes);
+  if (text !== null && isCutOff(text)) throw makeBrokenTransferError(url);
+  return text === null ? undefined : parseJson(text);
 }
 
 /** The text of a response; null if it has more bytes than these, which ends the transfer. */
@@ -132,25 +143,29 @@ export function mediaType(headers: Headers): string {
 /** Undefined if the text is not JSON, or is nested so deep that a function which walks through it could fail. */
 export function parseJson(text: string): unknown {
   try {
-    return isTooDeep(text) ? undefined : JSON.parse(text);
+    return nestingOf(text).deepest > MAX_JSON_DEPTH ? undefined : JSON.parse(text);
   } catch {
     return undefined;
   }
 }
 
-function isTooDeep(text: string): boolean {
-  let depth = 0;
+/** Whether a text may be the beginning of a JSON object, or is nothing at all: the connection broke, if all was sent. */
+function isCutOff(text: string): boolean {
+  return /^\s*(?:\{|$)/.test(text) && (text.trim() === "" || nestingOf(text).isOpen);
+}
+
+function nestingOf(text: string): { readonly deepest: number; readonly isOpen: boolean } {
+  let [depth, deepest] = [0, 0];
   let isInString = false;
-  for (let at = 0; at < text.length; at++) {
+  for (let at = 0; at < text.length && deepest <= MAX_JSON_DEPTH; at++) {
     const character = text[at];
     if (character === '"') isInString = !isInString;
     else if (character === "\\" && isInString) at++;
     else if (isInString) continue;
-    else if (character === "[" || character === "{") depth++;
+    else if (character === "[" || character === "{") deepest = Math.max(deepest, ++depth);
     else if (character === "]" || character === "}") depth--;
-    if (depth > MAX_JSON_DEPTH) return true;
   }
-  return false;
+  return { deepest, isOpen: deepest <= MAX_JSON_DEPTH && (depth > 0 || isInString) };
 }
 
 /** With a slash at its end, so that the routes are below its path. @throws TypeError for what is no URL of a service */

@@ -2,13 +2,9 @@
  * The worker that finds what a document lacks: families that neither draft nor deployment has, characters without a font,
  * and scripts in a font that is none for them. It is loaded after the first document.
  */
-import {
-  CAPABILITIES_PATH,
-  type Capabilities,
-  MAX_CAPABILITIES_BYTES,
-  parseCapabilities,
-} from "../../../protocol/capabilities.ts";
+import type { Capabilities } from "../../../protocol/capabilities.ts";
 import { suggestFamily } from "../../data-schema/similar-name.ts";
+import { fetchCapabilities } from "../../typescript/capabilities.ts";
 import { readDocumentFonts } from "../../typescript/fonts/document-fonts.ts";
 import { describeDocumentFonts } from "../../typescript/fonts/font-findings.ts";
 import {
@@ -18,7 +14,6 @@ import {
   findWantedFonts,
 } from "../../typescript/fonts/missing-fonts.ts";
 import { type DocumentText, describeUncoveredScripts } from "../../typescript/fonts/text-scripts.ts";
-import { readText } from "../../typescript/transport.ts";
 
 export interface RenderedText extends DocumentText {
   /** The document, if it is a PDF: an image tells nothing of its fonts. */
@@ -29,14 +24,8 @@ addEventListener("message", ({ data }: MessageEvent<RenderedText>) => void answe
 
 async function answer(rendered: RenderedText): Promise<void> {
   // Without a connection, only the document itself tells something.
-  const capabilities = await fetchCapabilities().catch(() => null);
-  postMessage(warningsOn(rendered, capabilities));
-}
-
-async function fetchCapabilities(): Promise<Capabilities | null> {
-  const response = await fetch(CAPABILITIES_PATH);
-  const text = response.ok ? await readText(response, MAX_CAPABILITIES_BYTES) : null;
-  return text === null ? null : parseCapabilities(text);
+  const published = await fetchCapabilities(location.origin);
+  postMessage(warningsOn(rendered, published === "unchanged" ? null : (published?.capabilities ?? null)));
 }
 
 function warningsOn(rendered: RenderedText, capabilities: Capabilities | null): string[] {

@@ -1,5 +1,5 @@
 /** Decides when the page renders. At most one request is under way, and the latest draft is rendered last. */
-import { type RetryPolicy, readRetryAfter, retryPolicy, waitBeforeRetry } from "../../typescript/retry.ts";
+import { askedWaitSeconds, type RetryPolicy, retryPolicy, waitBeforeRetry, worthOf } from "../../typescript/retry.ts";
 import type { Draft } from "../drafts/draft.ts";
 import { type CallOutcome, callRender } from "./service-call.ts";
 
@@ -26,7 +26,8 @@ export type SettledOutcome = CallOutcome | { readonly kind: "not sent" };
 
 const TYPING_PAUSE_MILLISECONDS = 600;
 const ASKED_POLICY = retryPolicy();
-const TYPING_POLICY: RetryPolicy = { maxAttempts: Number.POSITIVE_INFINITY, maxTotalSeconds: Number.POSITIVE_INFINITY };
+const UNLIMITED = Number.POSITIVE_INFINITY;
+const TYPING_POLICY: RetryPolicy = { maxAttempts: UNLIMITED, maxBusyAttempts: UNLIMITED, maxTotalSeconds: UNLIMITED };
 
 export class RenderSession {
   readonly #page: RenderPage;
@@ -101,7 +102,7 @@ export class RenderSession {
     this.#page.onProgress(null);
     const outcome: CallOutcome = navigator.onLine
       ? await callRender(draft, token, controller.signal)
-      : { kind: "unreachable" };
+      : { kind: "unreachable", error: null };
     this.#underWay = null;
     const next = this.#next;
     this.#next = null;
@@ -113,16 +114,16 @@ export class RenderSession {
   }
 
   #waitsAfter(outcome: CallOutcome, trigger: RenderTrigger): boolean {
-    const isBusy = outcome.kind === "problem" && outcome.problem.origin === "capacity";
     this.#isUnreachable = outcome.kind === "unreachable";
     this.#lastRendered = null;
-    if (!isBusy && !(this.#isUnreachable && navigator.onLine)) return false;
-    const retryAfterSeconds = isBusy ? readRetryAfter(outcome.problem) : null;
+    const failure =
+      outcome.kind === "problem" ? outcome.problem : outcome.kind === "unreachable" ? outcome.error : null;
+    if (failure === null || worthOf(failure) === "never" || !navigator.onLine) return false;
+    const isBusy = worthOf(failure) === "busy";
     const policy = this.#rendersWhileTyping ? TYPING_POLICY : ASKED_POLICY;
     const elapsedSeconds = (performance.now() - this.#requestedMilliseconds) / 1000;
-    const failed = { attempts: this.#attempt++, elapsedSeconds, retryAfterSeconds };
-    const waitSeconds = waitBeforeRetry(policy, failed, Math.random());
-    const untilMilliseconds = performance.now() + (waitSeconds ?? retryAfterSeconds ?? 0) * 1000;
+    const waitSeconds = waitBeforeRetry(policy, { attempts: this.#attempt++, elapsedSeconds, failure }, Math.random());
+    const untilMilliseconds = performance.now() + (waitSeconds ?? askedWaitSeconds(failure) ?? 0) * 1000;
     if (isBusy) this.#notBeforeMilliseconds = untilMilliseconds;
     if (waitSeconds === null) return false;
     this.#wait(trigger, isBusy ? "busy" : "unreachable", untilMilliseconds);

@@ -20,7 +20,8 @@ export type CallOutcome =
   | { readonly kind: "document"; readonly document: RenderedDocument }
   | { readonly kind: "problem"; readonly problem: ServiceProblem }
   | { readonly kind: "cancelled" }
-  | { readonly kind: "unreachable" }
+  /** The error is null if the browser has no network. */
+  | { readonly kind: "unreachable"; readonly error: ServiceUnreachableError | null }
   | { readonly kind: "unexpected"; readonly message: string };
 
 /** Sends a valid draft once. Failures of the network and an aborted `signal` are outcomes, and never reject. */
@@ -34,7 +35,7 @@ export async function callRender(draft: Draft, token: string, signal: AbortSigna
   } catch (error) {
     if (signal.aborted) return { kind: "cancelled" };
     if (error instanceof UnexpectedResponseError) return { kind: "unexpected", message: error.message };
-    if (error instanceof ServiceUnreachableError) return { kind: "unreachable" };
+    if (error instanceof ServiceUnreachableError) return { kind: "unreachable", error };
     throw error;
   }
 }

@@ -29,6 +29,7 @@ import {
   sendPdf,
   startScript,
   startScriptedService,
+  WHOLE_PDF,
 } from "../../support/clients/scripted-service.ts";
 import { closeServer, listenOnLoopback } from "../../support/loopback-server.ts";
 import { API_TOKEN } from "../../support/tokens.ts";
@@ -158,7 +159,7 @@ const NOT_THE_SERVICE: readonly (readonly [what: string, behaviour: Behaviour, s
   ["a problem of another service", answer(400, PROBLEM, '{"title":"x"}'), 400],
   ["a problem of an unknown origin", unknownProblem("elsewhere"), 403],
   ["a problem whose status is beyond every number", unknownProblem("request", "9".repeat(400)), 403],
-  ["a problem that is not JSON", answer(400, PROBLEM, "{"), 400],
+  ["a problem that is not JSON", answer(400, PROBLEM, "no"), 400],
   ["a redirect", answer(307, { Location: "/elsewhere" }), 307],
 ];
 
@@ -189,7 +190,7 @@ describe.each(CLIENTS)("the client for %s", (_language, call) => {
   it("tells of each wait: no slot is free until Retry-After is over, or the connection broke", async () => {
     const { url } = await startScript(full(0), breakConnection, sendPdf);
     const { result, events } = await render(url);
-    expect(result).toMatchObject({ ok: true, content: "%PDF-", filename: "document.pdf" });
+    expect(result).toMatchObject({ ok: true, content: WHOLE_PDF, filename: "document.pdf" });
     expect(events).toMatchObject([
       { attempt: 1, waitSeconds: 0, reason: { code: "render_queue_full" } },
       { attempt: 2, waitSeconds: 1, reason: { error: "ServiceUnreachableError" } },
@@ -235,15 +236,18 @@ describe.each(CLIENTS)("the client for %s", (_language, call) => {
     if (requests.length > 0) await closed.promise;
   });
 
-  it.each([429, 502, 503, 504])("takes a gateway's %i for a service that cannot be reached", async (status) => {
-    const { url } = await startScript(gateway(status));
-    expect((await render(url, { maxAttempts: 1 })).result).toMatchObject({
-      error: "ServiceUnreachableError",
-      reason: "gateway",
-      message: `A gateway in front of the service at ${url} answered ${status}.`,
-      status,
-    });
-  });
+  it.each([408, 429, 500, 502, 503, 504, 520, 524])(
+    "takes a gateway's %i for a service that cannot be reached",
+    async (status) => {
+      const { url } = await startScript(gateway(status));
+      expect((await render(url, { maxAttempts: 1 })).result).toMatchObject({
+        error: "ServiceUnreachableError",
+        reason: "gateway",
+        message: `A gateway in front of the service at ${url} answered ${status}.`,
+        status,
+      });
+    },
+  );
 
   it.each(NOT_THE_SERVICE)("fails at what is not of the service, and does not ask again: %s", async (...row) => {
     const [, behaviour, status] = row;
@@ -292,7 +296,7 @@ describe.each(CLIENTS)("the client for %s", (_language, call) => {
   });
 
   it.each(FILE_NAMES)("takes the name of a file from the field %s: %s", async (field, filename) => {
-    const { url } = await startScript(answer(200, { ...PDF, "Content-Disposition": field }, "%PDF-"));
+    const { url } = await startScript(answer(200, { ...PDF, "Content-Disposition": field }, WHOLE_PDF));
     expect((await render(url)).result).toMatchObject({ filename, requestId: null });
   });
 

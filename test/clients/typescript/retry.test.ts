@@ -1,20 +1,26 @@
 /** When the client sends a request again, and how long it waits before that. */
 import { getEventListeners } from "node:events";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { makeBrokenTransferError, makeConnectionError, makeGatewayError } from "../../../clients/typescript/errors.ts";
 import {
-  parseRetryAfter,
+  type Failure,
   type RetryPolicy,
+  readRetryAfter,
   retryPolicy,
   wait,
   waitBeforeRetry,
+  worthOf,
 } from "../../../clients/typescript/retry.ts";
 
 const POLICY = retryPolicy({ maxAttempts: 3, maxTotalSeconds: 10 });
 
+const URL_OF_SERVICE = new URL("http://render.example");
+
 type Failed = readonly [attempt: number, elapsedSeconds: number, retryAfterSeconds: number | null];
 
-function waitAfter(policy: RetryPolicy, [attempt, elapsedSeconds, asked]: Failed, random: number): number | null {
-  return waitBeforeRetry(policy, { attempts: attempt, elapsedSeconds, retryAfterSeconds: asked }, random);
+function waitAfter(policy: RetryPolicy, [attempts, elapsedSeconds, asked]: Failed, random: number): number | null {
+  const failure = makeGatewayError(URL_OF_SERVICE, 503, asked);
+  return waitBeforeRetry(policy, { attempts, elapsedSeconds, failure }, random);
 }
 
 describe("the wait before another attempt", () => {
@@ -47,17 +53,66 @@ describe("the wait before another attempt", () => {
   });
 });
 
+describe("another try", () => {
+  it.each<[worth: string, what: string, failure: Failure]>([
+    ["busy", "a gateway's 429", makeGatewayError(URL_OF_SERVICE, 429, null)],
+    ["busy", "a gateway's 503 that says how long", makeGatewayError(URL_OF_SERVICE, 503, 30)],
+    ["again", "a gateway's 503", makeGatewayError(URL_OF_SERVICE, 503, null)],
+    ["again", "an answer that breaks off", makeBrokenTransferError(URL_OF_SERVICE)],
+    ...["ECONNREFUSED", "EAI_AGAIN", "ECONNRESET", "ETIMEDOUT", "UND_ERR_SOCKET"].map(
+      (code) => ["again", code, failedWith(code)] as [string, string, Failure],
+    ),
+    ...["ENOTFOUND", "CERT_HAS_EXPIRED", "ERR_TLS_CERT_ALTNAME_INVALID", "SELF_SIGNED_CERT_IN_CHAIN", "EPROTO"].map(
+      (code) => ["never", code, failedWith(code)] as [string, string, Failure],
+    ),
+  ])("is worth %s after %s", (worth, _what, failure) => {
+    expect(worthOf(failure)).toBe(worth);
+  });
+
+  it("is made as often as it may while the service is busy, which may be more often than else", () => {
+    const policy = retryPolicy({ maxAttempts: 1, maxBusyAttempts: 3 });
+    expect(waitAfter(policy, [2, 0, 1], 0)).toBe(1);
+    expect(waitAfter(policy, [3, 0, 1], 0)).toBeNull();
+    expect(waitAfter(policy, [1, 0, null], 0)).toBeNull();
+    expect(() => retryPolicy({ maxBusyAttempts: 0 })).toThrow("maxBusyAttempts must be an integer from 1.");
+  });
+});
+
+/** A failure with a code of Node. */
+function failedWith(code: string): Failure {
+  return makeConnectionError(
+    URL_OF_SERVICE,
+    new TypeError("fetch failed", { cause: Object.assign(new Error(), { code }) }),
+  );
+}
+
+const DATE = "Sat, 21 Nov 2026 20:59:30 GMT";
+
 it.each([
   ["0", 0],
-  ["120", 120],
+  [" 120 ", 120],
   ["300", 300],
   ["301", 300],
   ["-1", null],
   ["", null],
-  ["Sat, 21 Nov 2026 21:00:00 GMT", null],
-  [null, null],
+  ["soon", null],
+  ["2026-11-21T21:00:00Z", null],
+  ["Sat, 21 Nov 2026 21:00:00 GMT", 30],
+  ["Saturday, 21-Nov-26 21:00:00 GMT", 30],
+  ["Sat Nov 21 21:00:00 2026", 30],
+  ["Sat, 21 Nov 2026 20:59:00 GMT", 0],
+  ["Sun, 22 Nov 2026 21:00:00 GMT", 300],
+  ["Sat, 42 Nov 2026 21:00:00 GMT", null],
 ])("Retry-After %j is read as %j seconds", (field, seconds) => {
-  expect(parseRetryAfter(field)).toBe(seconds);
+  expect(readRetryAfter(new Headers({ "Retry-After": field, Date: DATE }))).toBe(seconds);
+});
+
+it("a date in Retry-After counts from now if the answer has no date of its own", () => {
+  const later = new Date(Date.now() + 60_000).toUTCString();
+  const seconds = readRetryAfter(new Headers({ "Retry-After": later })) ?? 0;
+  // The date has whole seconds.
+  expect(seconds).toBeGreaterThan(50);
+  expect(seconds).toBeLessThanOrEqual(60);
 });
 
 describe("a wait", () => {

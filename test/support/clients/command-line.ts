@@ -155,11 +155,22 @@ export function makeTimeout() {
 
 /** How long a command in this process waits for a silent service, with its notice: as short as a test needs. */
 export function shortenSilence(): void {
-  const shorter = new Map([
+  shortenTimers([
     [20_000, 50],
     [60_000, 100],
     [300_000, 100],
   ]);
+}
+
+/** The same for the waits before another attempt, without their random parts. */
+export function shortenWaits(): void {
+  shortenTimers([500, 1000, 2000, 4000, 8000].map((milliseconds) => [milliseconds, milliseconds / 100]));
+  const spy = vi.spyOn(Math, "random").mockReturnValue(0);
+  onTestFinished(() => spy.mockRestore());
+}
+
+function shortenTimers(durations: readonly (readonly [milliseconds: number, instead: number])[]): void {
+  const shorter = new Map(durations);
   const start = globalThis.setTimeout;
   const spy = vi.spyOn(globalThis, "setTimeout").mockImplementation(
     Object.assign(

@@ -52,12 +52,11 @@ const WRONG_CONTEXTS: readonly (readonly [what: string, base: Problem, context: 
 
 /** Answers that are not of this service, whatever they say. */
 export const HOSTILE_ANSWERS: readonly (readonly [what: string, behaviour: Behaviour])[] = [
-  ["an empty PDF", answer(200, PDF)],
   ["a script for a shell as a PDF", answer(200, PDF, "#!/bin/sh\nrm -rf ~\n")],
-  ["a PDF that is cut off in its first bytes", answer(200, PDF, "%PD")],
   ["a page of the web as SVG", answer(200, SVG, "<!doctype html><script>alert(1)</script>")],
   ["a text as PNG", answer(200, PNG, "PNG")],
   ["a text as ZIP", answer(200, ZIP, "PK, or so")],
+  ["half a problem of more than it may have", endlessAnswer(502, PROBLEM, '{"title":"')],
   ["a PDF as a program", answer(200, { "Content-Type": "application/octet-stream" }, "%PDF-1.7")],
   ["a PDF without a type", answer(200, {}, "%PDF-1.7")],
   ["a PDF without end", endlessAnswer(200, PDF, "%PDF-1.7")],
@@ -95,9 +94,14 @@ export const answerRaw = (...lines: readonly string[]): Behaviour => {
 };
 const RAW_PDF = ["HTTP/1.1 200 OK", "Content-Type: application/pdf"];
 
-/** Answers that break off, or are not HTTP: as if there were none. */
+/** Answers that break off, or are not HTTP: as if there were none. A proxy may have made an end where the connection broke. */
 export const BROKEN_ANSWERS: readonly (readonly [what: string, behaviour: Behaviour])[] = [
   ["no HTTP", answerRaw("220 mail.example ESMTP", "", "")],
+  ["an empty PDF", answer(200, PDF)],
+  ["a PDF that is cut off in its first bytes", answer(200, PDF, "%PD")],
+  ["a PDF without its end", answer(200, PDF, "%PDF-1.7\n")],
+  ["half a problem", answer(400, PROBLEM, '{"code":"forbidden","detail":"The to')],
+  ["a problem without a byte", answer(400, PROBLEM)],
   ["a file that is shorter than its length", answerRaw(...RAW_PDF, "Content-Length: 1000", "", "%PDF-1.7")],
   ["chunks that break off", answerRaw(...RAW_PDF, "Transfer-Encoding: chunked", "", "64", "%PDF-1.7")],
   ["a chunk of a negative size", answerRaw(...RAW_PDF, "Transfer-Encoding: chunked", "", "-5", "%PDF-1.7")],
@@ -121,11 +125,23 @@ export function lyingZip(unpackedBytes: number, claimedBytes: number): Uint8Arra
   return archive;
 }
 
-/** A ZIP of this many empty entries, of local headers alone. */
+/** A ZIP whose only entry is not compressed as it says. */
+export function brokenZip(): Uint8Array {
+  const archive = lyingZip(1000, 1000);
+  // Behind the header and the name. A block that begins so is of no type.
+  archive.fill(0xff, 30 + "page-01.png".length, 32 + "page-01.png".length);
+  return archive;
+}
+
+/** A ZIP of this many empty entries, of local headers alone, and of the record that ends it. */
 export function crowdedZip(count: number): Uint8Array {
   const [entry] = [zipSync({ "page-01.png": strToU8("") }, { level: 0 })];
   const header = entry.subarray(0, entry.indexOf(0x50, 4));
-  const archive = new Uint8Array(header.length * count);
+  const end = entry.slice(-22);
+  new DataView(end.buffer).setUint32(12, 0, true);
+  new DataView(end.buffer).setUint32(16, header.length * count, true);
+  const archive = new Uint8Array(header.length * count + end.length);
   for (let index = 0; index < count; index++) archive.set(header, index * header.length);
+  archive.set(end, header.length * count);
   return archive;
 }

@@ -91,7 +91,9 @@ export function answer(status: number, headers: Record<string, string>, body: st
   return (response) => void response.writeHead(status, headers).end(body);
 }
 
-export const sendPdf = answer(200, PDF, "%PDF-");
+/** The shortest file that is whole. */
+export const WHOLE_PDF = "%PDF-1.7\n%%EOF";
+export const sendPdf = answer(200, PDF, WHOLE_PDF);
 export const breakConnection: Behaviour = (response) => void response.destroy();
 
 /** The rejection of a service, with the status of the problem's code. */

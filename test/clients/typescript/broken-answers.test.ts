@@ -1,0 +1,121 @@
+/** Files and documents of the service that break off at a byte: the clients for TypeScript and Python take none for whole. */
+import { afterAll, describe, expect, it } from "vitest";
+import { ServiceClient, ServiceUnreachableError } from "../../../clients/typescript/client.ts";
+import type { FileExtension } from "../../../protocol/file-types.ts";
+import { isWholeFile } from "../../../protocol/whole-file.ts";
+import { constraintsDocument } from "../../../rules/constraints.ts";
+import { DEFAULT_LIMITS } from "../../../rules/limits.ts";
+import {
+  breakOff,
+  FRAMINGS,
+  placesToBreak,
+  type SentBody,
+  sentBody,
+  sentFile,
+} from "../../support/clients/broken-answers.ts";
+import { hasPython, PythonDriver } from "../../support/clients/python-driver.ts";
+import { type Behaviour, startScriptedService } from "../../support/clients/scripted-service.ts";
+import { sharedService } from "../../support/service/test-service.ts";
+import { API_TOKEN } from "../../support/tokens.ts";
+
+const OUTPUTS: Readonly<Record<FileExtension, object>> = {
+  pdf: { format: "pdf", standards: ["a-2b"] },
+  png: { format: "png", ppi: 20 },
+  svg: { format: "svg" },
+  zip: { format: "png", ppi: 20, archive: "zip" },
+};
+const EXTENSIONS: readonly FileExtension[] = ["pdf", "png", "svg", "zip"];
+const SOURCE = '#set document(title: "%%EOF </svg> IEND")\nOne %%EOF';
+
+const service = await sharedService();
+const files = new Map<FileExtension, Uint8Array>();
+
+async function render(extension: FileExtension): Promise<Uint8Array> {
+  const kept = files.get(extension);
+  if (kept !== undefined) return kept;
+  const answer = await service.render({ source: SOURCE, output: OUTPUTS[extension] });
+  const bytes = await answer.bytes();
+  files.set(extension, bytes);
+  return bytes;
+}
+
+/** The reason for which a call fails; what it returned if it did not. */
+type Call = (method: "render" | "constraints", url: string) => Promise<unknown>;
+
+async function callTypeScript(method: "render" | "constraints", url: string): Promise<unknown> {
+  const client = new ServiceClient({ url, token: API_TOKEN, retry: false, checkBeforeSending: false });
+  try {
+    return method === "render" ? await client.render({ source: "x" }) : await client.constraints();
+  } catch (error) {
+    return error instanceof ServiceUnreachableError ? error.reason : error;
+  }
+}
+
+let driver: PythonDriver | null = null;
+
+async function callPython(method: "render" | "constraints", url: string): Promise<unknown> {
+  driver ??= new PythonDriver();
+  const options = { url, token: API_TOKEN, max_attempts: 1, check_before_sending: false };
+  const { result } = await driver.call(method, options, { source: "x" });
+  return result.error === "ServiceUnreachableError" ? result.reason : result;
+}
+
+afterAll(() => driver?.stop());
+
+const CLIENTS: readonly (readonly [language: string, call: Call])[] = [
+  ["TypeScript", callTypeScript],
+  ...(hasPython() ? [["Python", callPython] as const] : []),
+];
+
+const BODIES = EXTENSIONS.flatMap((extension) =>
+  [false, true].map((isCompressed) => [extension, isCompressed] as const),
+);
+
+it.each(EXTENSIONS)("a file is whole with its last byte, and not before: %s", async (extension) => {
+  const bytes = await render(extension);
+  const whole = Array.from({ length: bytes.length + 1 }, (_, length) => length).filter((length) =>
+    isWholeFile(extension, bytes.subarray(0, length)),
+  );
+  expect(whole).toEqual([bytes.length]);
+});
+
+it("a file is whole if its only page is blank: an SVG is then one empty element", async () => {
+  const source = "#set page(width: 9pt, height: 9pt, fill: none)\n#metadata(1)";
+  const bytes = await (await service.render({ source, output: { format: "svg" } })).bytes();
+  expect(isWholeFile("svg", bytes)).toBe(true);
+  expect(isWholeFile("svg", bytes.subarray(0, -1))).toBe(false);
+});
+
+describe.each(CLIENTS)("the client for %s", (_language, call) => {
+  /** What a call returns where it should say that the connection broke. */
+  const failures = async (method: "render" | "constraints", body: SentBody) => {
+    let behaviour: Behaviour = () => {};
+    const { url } = await startScriptedService((response) => behaviour(response), null);
+    const found: unknown[] = [];
+    for (const framing of FRAMINGS) {
+      for (const at of placesToBreak(body)) {
+        behaviour = breakOff(body, at, framing);
+        const outcome = await call(method, url);
+        if (outcome !== "connection_broken") found.push(`${at} bytes, then ${framing}: ${String(outcome)}`);
+      }
+    }
+    return found;
+  };
+
+  it.each(BODIES)("says that the connection broke: %s, compressed: %s", async (extension, isCompressed) => {
+    expect(await failures("render", sentFile(await render(extension), extension, isCompressed))).toEqual([]);
+  });
+
+  it.each([false, true])("says the same of half the constraints, compressed: %s", async (isCompressed) => {
+    const text = JSON.stringify(constraintsDocument(DEFAULT_LIMITS));
+    expect(await failures("constraints", sentBody(Buffer.from(text), "application/json", isCompressed))).toEqual([]);
+  });
+
+  it.each(BODIES)("takes the file as soon as it is whole: %s, compressed: %s", async (extension, isCompressed) => {
+    const body = sentFile(await render(extension), extension, isCompressed);
+    for (const framing of ["the end of the connection", "a new length", "new chunks"] as const) {
+      const { url } = await startScriptedService(breakOff(body, body.bytes.length, framing), null);
+      expect(await call("render", url)).toMatchObject({ ok: true });
+    }
+  });
+});
