@@ -33,11 +33,13 @@ import random
 import re
 import socket
 import ssl
+import struct
 import time
 import urllib.error
 import urllib.parse
 import urllib.request
 import uuid
+import zlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Callable, Literal, Optional, TypedDict, Union
@@ -114,14 +116,14 @@ def binary_file(content: bytes) -> RequestFile:
 def _encode(request: Body) -> bytes:
     if isinstance(request, bytes):
         return request
-    # NaN and infinity are not JSON: `json.dumps` raises ValueError.
+    # `json.dumps` raises ValueError for NaN and infinity, and for what contains itself.
     try:
         return json.dumps(request, allow_nan=False, separators=(",", ":")).encode("ascii")
-    except TypeError as cause:
-        found = _find_unsendable(request, [])
+    except (TypeError, ValueError) as cause:
+        found = None if "Circular" in str(cause) else _find_unsendable(request, [])
         if found is None:
             raise
-        raise TypeError(found) from cause
+        raise type(cause)(found) from cause
 
 
 _MAX_SEARCH_DEPTH = 200
@@ -142,6 +144,9 @@ def _find_unsendable(value: Any, place: list[Union[str, int]]) -> Optional[str]:
         members: Any = value.items()
     elif isinstance(value, (list, tuple)):
         members = enumerate(value)
+    elif isinstance(value, float) and not math.isfinite(value):
+        words = "NaN" if math.isnan(value) else "infinite"
+        return f"{'.'.join(map(str, place))} is {words}, which JSON does not have: send None, or a text."
     elif value is None or isinstance(value, (str, int, float)):
         return None
     else:
@@ -223,7 +228,10 @@ class ServiceUnreachableError(Exception):
     attempts = 1
     elapsed_seconds = 0.0
     """From the first attempt to the end of the last one, waits included."""
-    _retry_after: Optional[float] = None
+    retry_after_seconds: Optional[float] = None
+    """How long the gateway asks to wait."""
+    is_permanent = False
+    """Whether another attempt would meet the same: an unknown name, a certificate, another protocol."""
 
     def __init__(self, sentence: str, url: str, reason: UnreachableReason, status: Optional[int] = None) -> None:
         """`url`: of the service, without a path. `status`: that of a gateway, for the reason `gateway`."""
@@ -916,12 +924,21 @@ _FILE_TYPES: dict[str, tuple[str, tuple[bytes, ...]]] = {
     "application/zip": ("zip", (b"PK\x03\x04", b"PK\x05\x06")),
 }
 """The extension of each type of file, and how a file of it may begin."""
+_ENDINGS = {
+    "pdf": re.compile(rb"[\r\n]%%EOF[\0\t\n\f\r ]*\Z"),
+    "png": re.compile(rb"\0\0\0\0IEND\xaeB`\x82\Z"),
+    # Without content, the root is all there is.
+    "svg": re.compile(rb"</svg\s*>\s*\Z|\A(?:<\?xml[^<>]*>\s*)?<svg[^<>]*/>\s*\Z"),
+}
+_MAX_ENDING_BYTES = 1024
+_END_RECORD_BYTES = 22
 # The most that any deployment can set as `max_output_bytes`: the bound where the constraints are not known.
 _MAX_OUTPUT_BYTES = 512 * 1024 * 1024
 # At most this much is read of what is no rendered file: of constraints and problems, for example.
 _MAX_DOCUMENT_BYTES = 4 * 1024 * 1024
 _READ_BYTES = 64 * 1024
 _CONSTRAINTS_AGE_SECONDS = 300
+_MAX_SILENCE_SECONDS = 3600
 # The edge answers by itself what is no render.
 _MAX_DOCUMENT_SILENCE_SECONDS = 60.0
 # The service asks for a minute at most. Whatever asks for more than this is not waited for longer.
@@ -930,8 +947,11 @@ _FIRST_BACKOFF_SECONDS = 0.5
 _MAX_BACKOFF_SECONDS = 8.0
 # What Python raises for a document that does not have the expected form.
 _MALFORMED = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError, re.error)
-# With these statuses, a proxy in front of the service says that it could not pass the request on.
-_GATEWAY_STATUSES = frozenset((429, 502, 503, 504))
+
+
+def _is_gateway_status(status: int) -> bool:
+    """Whether a server in front of the service says that it could not pass the request on: 524 is Cloudflare's."""
+    return status in (408, 429) or status >= 500
 
 
 class _EveryAnswer(urllib.request.HTTPErrorProcessor):
@@ -1013,6 +1033,8 @@ class ServiceClient:
             raise ValueError("token must hold visible ASCII characters.")
         if max_attempts < 1 or not max_total_seconds >= 0:
             raise ValueError("max_attempts must be at least 1, and max_total_seconds at least 0.")
+        if not 0 < silence_timeout_seconds <= _MAX_SILENCE_SECONDS:
+            raise ValueError(f"silence_timeout_seconds must be above 0, and at most {_MAX_SILENCE_SECONDS}.")
         self._origin = f"{parts.scheme}://{parts.netloc}"
         self._base = f"{self._origin}{parts.path.rstrip('/')}/"
         self._token = token
@@ -1036,9 +1058,7 @@ class ServiceClient:
         answer = self._send_with_retries("v1/render", body=body, on_retry=on_retry)
         if isinstance(answer, Problem):
             return Rejected(answer, checked_locally=False)
-        extension, beginnings = _FILE_TYPES.get(answer.media_type, ("", ()))
-        if not answer.content.startswith(beginnings):
-            raise UnexpectedResponseError("The response is not a rendered file.", answer.status)
+        extension, _ = _FILE_TYPES[answer.media_type]
         name = _file_name(answer.headers.get("Content-Disposition")) or f"document.{extension}"
         return RenderedFile(answer.content, answer.media_type, name, answer.headers.get("X-Request-Id"))
 
@@ -1075,7 +1095,7 @@ class ServiceClient:
             answer = self._send(path, body)
             if isinstance(answer, _Response):
                 return answer
-            is_retryable = isinstance(answer, ServiceUnreachableError) or answer.origin == "capacity"
+            is_retryable = not answer.is_permanent if isinstance(answer, ServiceUnreachableError) else answer.origin == "capacity"
             elapsed_seconds = time.monotonic() - start
             wait_seconds = self._wait_before_retry(attempt, elapsed_seconds, answer)
             if not is_retryable or wait_seconds is None:
@@ -1092,7 +1112,7 @@ class ServiceClient:
         """How long to wait before the next attempt, at least `Retry-After`; None to give up."""
         if attempt >= self._max_attempts:
             return None
-        asked = answer.context.get("retry_after") if isinstance(answer, Problem) else answer._retry_after
+        asked = answer.context.get("retry_after") if isinstance(answer, Problem) else answer.retry_after_seconds
         backoff = min(_MAX_BACKOFF_SECONDS, _FIRST_BACKOFF_SECONDS * 2 ** (attempt - 1))
         least = backoff if asked is None else min(max(asked, 0.0), _MAX_RETRY_AFTER_SECONDS)
         # The random part keeps callers who were rejected at the same time from coming back at the same time.
@@ -1119,7 +1139,23 @@ class ServiceClient:
             return error
         except (OSError, http.client.HTTPException) as cause:
             return _unreachable(self._origin, cause)
-        return answer if 200 <= answer.status < 300 else self._classify(answer)
+        is_success = 200 <= answer.status < 300
+        if self._is_cut_off(answer, body is not None and is_success):
+            sentence = f"The connection to {self._origin} broke before the whole answer had arrived."
+            return ServiceUnreachableError(sentence, self._origin, "connection_broken")
+        return answer if is_success else self._classify(answer)
+
+    def _is_cut_off(self, answer: _Response, is_file: bool) -> bool:
+        """Whether an answer lacks its end. A render's answer that is no file, or does not begin like one, raises."""
+        if not is_file:
+            return answer.media_type.endswith("json") and _is_cut_off(answer.content)
+        extension, beginnings = _FILE_TYPES.get(answer.media_type, ("", ()))
+        content = answer.content
+        if any(len(content) < len(beginning) and beginning.startswith(content) for beginning in beginnings):
+            return True
+        if not content.startswith(beginnings):
+            raise UnexpectedResponseError("The response is not a rendered file.", answer.status)
+        return not _is_whole(extension, content)
 
     def _classify(self, response: _Response) -> _Answer:
         """What an answer is that is not a success: a problem, a failure of a gateway, or not from the service."""
@@ -1128,13 +1164,13 @@ class ServiceClient:
             problem = _as_problem(response.content)
             if problem is not None:
                 return problem
-            raise UnexpectedResponseError("The response is a problem from another service.", status)
-        if status in _GATEWAY_STATUSES:
+            # Gateways have problems of their own, which have no code.
+            if not _is_gateway_status(status) or not _has_no_code(response.content):
+                raise UnexpectedResponseError("The response is a problem from another service.", status)
+        if _is_gateway_status(status):
             sentence = f"A gateway in front of the service at {self._origin} answered {status}."
             error = ServiceUnreachableError(sentence, self._origin, "gateway", status)
-            # Its other form, a date, is ignored.
-            seconds = re.fullmatch("[0-9]{1,300}", response.headers.get("Retry-After") or "")
-            error._retry_after = float(seconds[0]) if seconds else None
+            error.retry_after_seconds = _seconds_until(response.headers)
             return error
         if 300 <= status < 400:
             raise UnexpectedResponseError("The URL redirects: use the URL that it redirects to.", status)
@@ -1147,6 +1183,9 @@ class ServiceClient:
         limit = self._max_output_bytes() if is_file else _MAX_DOCUMENT_BYTES
         content = bytearray()
         buffer = bytearray(_READ_BYTES)
+        # Not asked for, but some servers compress all the same.
+        encoding = (answer.headers.get("Content-Encoding") or "").strip().lower()
+        unzip = zlib.decompressobj(16 + zlib.MAX_WBITS) if encoding in ("gzip", "x-gzip") else None
         while len(content) + (response.length or 0) <= limit:
             try:
                 # Not `read`: in an answer whose chunks have a negative size, it has no bound.
@@ -1157,8 +1196,18 @@ class ServiceClient:
                 if response.length:
                     raise http.client.IncompleteRead(b"", response.length)
                 return replace(answer, content=bytes(content))
-            content += memoryview(buffer)[:size]
+            part = memoryview(buffer)[:size]
+            content += part if unzip is None else self._unzipped(unzip, part, limit - len(content) + 1)
         raise UnexpectedResponseError(f"The response has more than {limit} bytes.", answer.status)
+
+    @staticmethod
+    def _unzipped(unzip: Any, part: memoryview, most: int) -> bytes:
+        """At most this many bytes of what a part of an answer unpacks to: more is too large in any case."""
+        try:
+            unpacked: bytes = unzip.decompress(part, most)
+        except zlib.error as cause:
+            raise http.client.HTTPException("The compressed answer is malformed.") from cause
+        return unpacked
 
     def _max_output_bytes(self) -> int:
         kept = self._constraints
@@ -1166,6 +1215,56 @@ class ServiceClient:
         if kept is None or time.monotonic() >= kept.valid_until:
             return _MAX_OUTPUT_BYTES
         return min(int(kept.document["limits"].get("max_output_bytes", _MAX_OUTPUT_BYTES)), _MAX_OUTPUT_BYTES)
+
+
+def _is_whole(extension: str, content: bytes) -> bool:
+    """Whether a file that begins as its type does also ends so. A proxy may have taken the length of a broken answer away."""
+    if extension != "zip":
+        return _ENDINGS[extension].search(content[-_MAX_ENDING_BYTES:]) is not None
+    # The record that ends a ZIP names the length of the comment behind it, and the directory before it (APPNOTE.TXT, 4.3.16).
+    last = len(content) - _END_RECORD_BYTES
+    at = last + 1
+    while (at := content.rfind(b"PK\x05\x06", max(0, last - 0xFFFF), at + 3)) != -1:
+        size, offset, comment = struct.unpack_from("<LLH", content, at + 12)
+        is_zip64 = 0xFFFFFFFF in (size, offset) and content[max(0, at - 20) : at].startswith(b"PK\x06\x07")
+        if comment == last - at and (is_zip64 or offset + size == at):
+            return True
+    return False
+
+
+def _is_cut_off(text: bytes) -> bool:
+    """Whether a text is nothing, or the beginning of a JSON object that does not end."""
+    depth = 0
+    for mark in re.finditer(rb'"(?:[^"\\]|\\.)*("?)|[{}\[\]]', text, re.DOTALL):
+        if mark[0][:1] == b'"':
+            if not mark[1]:
+                return text.lstrip()[:1] == b"{"
+        else:
+            depth += 1 if mark[0] in b"{[" else -1
+    return text.strip() == b"" or (depth > 0 and text.lstrip()[:1] == b"{")
+
+
+def _has_no_code(content: bytes) -> bool:
+    try:
+        document = json.loads(content)
+    except _MALFORMED:
+        return False
+    return isinstance(document, dict) and "code" not in document
+
+
+def _seconds_until(headers: email.message.Message) -> Optional[float]:
+    """The seconds of a `Retry-After` field. A date counts from the `Date` of the same answer, whatever this machine's clock says."""
+    text = (headers.get("Retry-After") or "").strip()
+    if re.fullmatch("[0-9]{1,300}", text):
+        return float(text)
+    until, now = (email.utils.parsedate_tz(field or "") for field in (text, headers.get("Date")))
+    if until is None:
+        return None
+    try:
+        start = time.time() if now is None else email.utils.mktime_tz(now)
+        return max(0.0, email.utils.mktime_tz(until) - start)
+    except (ValueError, OverflowError):
+        return None
 
 
 def _check(body: bytes, constraints: _Constraints) -> Check:
@@ -1202,6 +1301,8 @@ def _unreachable(url: str, cause: Exception) -> ServiceUnreachableError:
         reason, words = "no_route", "there is no route to it"
     detail = _system_words(inner)
     error = ServiceUnreachableError(f"{url} cannot be reached: {words}{detail and f' ({detail})'}.", url, reason)
+    is_passing = isinstance(inner, socket.gaierror) and inner.errno == socket.EAI_AGAIN
+    error.is_permanent = reason in ("name_not_found", "certificate", "wrong_protocol") and not is_passing
     error.__cause__ = cause
     return error
 
