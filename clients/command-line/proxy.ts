@@ -1,4 +1,7 @@
-/** The proxies of the environment, for Node's `fetch`: https://nodejs.org/api/http.html#built-in-proxy-support */
+/**
+ * The proxies of the environment. Node's own support takes those that we pass on (nodejs.org/api/http.html#built-in-proxy-support);
+ * whether a service needs one is decided here, because Node reads fewer forms of `NO_PROXY` than other programs do.
+ */
 import { CommandError } from "./exit-codes.ts";
 
 export interface ProxyServer {
@@ -8,43 +11,72 @@ export interface ProxyServer {
   readonly isUsed: boolean;
 }
 
-/** Not an import, for which Node would load everything behind its exports: twice as long as the rest of the start. */
+/** Not imports, for which Node would load everything behind their exports: twice as long as the rest of the start. */
 const http = process.getBuiltinModule("node:http");
+const net = process.getBuiltinModule("node:net");
 
-/** @throws CommandError when a variable holds no URL */
-export function useProxies(): void {
-  if (!hasProxySupport(http)) return;
+/** Has `fetch` reach the service through its proxy. @throws CommandError when the variable holds no URL */
+export function useProxy(address: string): void {
+  const proxyEnv = proxyEnvironment(address);
+  if (proxyEnv === null || !hasProxySupport(http)) return;
   try {
-    http.setGlobalProxyFromEnv();
+    http.setGlobalProxyFromEnv(proxyEnv);
   } catch (error) {
     if (!(error instanceof Error && "code" in error && error.code === "ERR_PROXY_INVALID_CONFIG")) throw error;
     throw new CommandError("HTTP_PROXY or HTTPS_PROXY is not the URL of a proxy, such as http://proxy.example:3128.");
   }
 }
 
-/** Reads `NO_PROXY` as Node does, without ranges of addresses. */
+/** What an agent of Node takes as the environment of its proxy; null if the address needs none, or this Node has no support. */
+export function proxyEnvironment(address: string): Readonly<Record<string, string>> | null {
+  const { variable, value } = proxyVariable(new URL(address));
+  return variable === null || !hasProxySupport(http) ? null : { [variable]: value };
+}
+
 export function proxyOf(address: string): ProxyServer | null {
-  const url = new URL(address);
-  const names = url.protocol === "https:" ? ["https_proxy", "HTTPS_PROXY"] : ["http_proxy", "HTTP_PROXY"];
-  const variable = names.find((name) => process.env[name]);
-  const value = variable === undefined ? "" : (process.env[variable] ?? "");
-  if (variable === undefined || !URL.canParse(value) || isExcepted(url)) return null;
+  const { variable, value } = proxyVariable(new URL(address));
+  if (variable === null || !URL.canParse(value)) return null;
   const isUsed = hasProxySupport(http) || process.env.NODE_USE_ENV_PROXY === "1";
   return { url: new URL(value).origin, variable, isUsed };
 }
 
+function proxyVariable(url: URL): { readonly variable: string | null; readonly value: string } {
+  const names = url.protocol === "https:" ? ["https_proxy", "HTTPS_PROXY"] : ["http_proxy", "HTTP_PROXY"];
+  const variable = names.find((name) => process.env[name]);
+  if (variable === undefined || isExcepted(url)) return { variable: null, value: "" };
+  return { variable, value: process.env[variable] ?? "" };
+}
+
+/** `NO_PROXY`: `*`, hosts with or without port, domains, and for addresses also ranges, such as 10.0.0.0/8 or 10.0.0.1-10.0.0.9. */
 function isExcepted({ hostname, port, protocol }: URL): boolean {
   const list = (process.env.no_proxy || process.env.NO_PROXY || "").toLowerCase();
+  const host = hostname.replace(/^\[|\]$/g, "");
   const hostPort = `${hostname}:${port || (protocol === "https:" ? 443 : 80)}`;
   return list.split(/[\s,]+/).some((entry) => {
-    if (entry === "*" || entry === hostname || entry === hostPort) return true;
+    if (entry === "*" || entry === host || entry === hostname || entry === hostPort) return true;
+    if (net.isIP(host) !== 0) return isInRange(host, entry);
     const domain = entry.replace(/^\*?\./, "");
     return domain !== "" && hostname.endsWith(`.${domain}`);
   });
 }
 
+function isInRange(address: string, range: string): boolean {
+  const kind = net.isIPv6(address) ? "ipv6" : "ipv4";
+  const [first = "", prefix, last] = range.split(/(?:\/(\d{1,3})|-(.+))$/);
+  if (net.isIPv6(first) !== (kind === "ipv6") || net.isIP(first) === 0) return false;
+  const addresses = new net.BlockList();
+  try {
+    if (prefix !== undefined) addresses.addSubnet(first, Number(prefix), kind);
+    else if (last !== undefined) addresses.addRange(first, last, kind);
+  } catch {
+    // A range of the environment that is none excepts nothing.
+    return false;
+  }
+  return addresses.check(address, kind);
+}
+
 interface ProxySupport {
-  setGlobalProxyFromEnv(): unknown;
+  setGlobalProxyFromEnv(proxyEnv: Readonly<Record<string, string>>): unknown;
 }
 
 /** Node has it since 24.14 and 25.4. With an older one, the user sets `NODE_USE_ENV_PROXY` instead. */

@@ -2,22 +2,16 @@
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import {
-  CAPABILITIES_PATH,
-  type Capabilities,
-  MAX_CAPABILITIES_BYTES,
-  parseCapabilities,
-} from "../../protocol/capabilities.ts";
+import { type Capabilities, parseCapabilities } from "../../protocol/capabilities.ts";
 import { constraintsDocument } from "../../rules/constraints.ts";
 import { DEFAULT_LIMITS } from "../../rules/limits.ts";
 import { asConstraints, type PublishedConstraints } from "../../rules/published-rules.ts";
 import { cacheFolder } from "../../typst/cache-folder.mjs";
+import { fetchCapabilities } from "../typescript/capabilities.ts";
 import type { ConstraintsStore, StoredConstraints } from "../typescript/client.ts";
-import { normaliseUrl, parseJson, readText } from "../typescript/transport.ts";
+import { parseJson } from "../typescript/transport.ts";
 import { writeWhole } from "./output-file.ts";
-
-/** The edge waits at most five seconds for its backends; the rest is for slow lines and busy machines. */
-const TIMEOUT_MILLISECONDS = 30_000;
+import { useProxy } from "./proxy.ts";
 
 export function constraintsFile(url: string): ConstraintsStore {
   const path = cachedFile("constraints", url);
@@ -58,24 +52,13 @@ export async function knownConstraints(
 
 /** Null if an older or unreachable service has none, or the signal is aborted: the request that follows says why. */
 export async function serviceCapabilities(url: string, signal: AbortSignal): Promise<Capabilities | null> {
+  useProxy(url);
   const path = cachedFile("capabilities", url);
   const { etag, capabilities: kept } = await readStored(path);
-  try {
-    const response = await fetch(new URL(`.${CAPABILITIES_PATH}`, normaliseUrl(url)), {
-      headers: kept === null ? {} : { "If-None-Match": etag },
-      redirect: "error",
-      signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MILLISECONDS)]),
-    });
-    if (response.status === 304) return kept;
-    const text = response.status === 200 ? await readText(response, MAX_CAPABILITIES_BYTES) : null;
-    if (response.status !== 200) await response.body?.cancel();
-    const capabilities = text === null ? null : parseCapabilities(text);
-    const newEtag = response.headers.get("ETag");
-    if (capabilities !== null && newEtag !== null) await keep(path, `${newEtag}\n${text}`);
-    return capabilities;
-  } catch {
-    return null;
-  }
+  const published = await fetchCapabilities(url, kept === null ? null : etag, signal);
+  if (published === "unchanged" || published === null) return published && kept;
+  if (published.etag !== null) await keep(path, `${published.etag}\n${published.text}`);
+  return published.capabilities;
 }
 
 function cachedFile(kind: "constraints" | "capabilities", url: string): string {

@@ -12,11 +12,11 @@ import {
 import { DEFAULT_SILENCE_TIMEOUT_SECONDS } from "../typescript/silence.ts";
 import { sizeInWords } from "../typescript/size-in-words.ts";
 import { CommandError, EXIT_CODES } from "./exit-codes.ts";
-import { proxyOf, useProxies } from "./proxy.ts";
+import { proxyOf, useProxy } from "./proxy.ts";
 import { constraintsFile } from "./service-cache.ts";
 import { LOOPBACK_HOSTS, locateService, type ServiceOptions } from "./service-location.ts";
 import { printableLine, say } from "./terminal.ts";
-import { isPermanent, whyUnexpected, whyUnreachable } from "./unreachable.ts";
+import { whyUnexpected, whyUnreachable } from "./unreachable.ts";
 import { VERSION } from "./version.ts";
 
 export interface Service {
@@ -53,7 +53,7 @@ export async function openService(
   }
   // A header can hold nothing else. The message must not quote the token.
   if (!/^[!-~]+$/.test(token)) throw new CommandError(`The token of ${tokenOrigin} must be one line of visible ASCII.`);
-  useProxies();
+  useProxy(url);
   if (options.verbose) {
     const proxy = proxyOf(url);
     const way = proxy === null ? "" : `, through the proxy ${proxy.url} (${proxy.variable})`;
@@ -109,11 +109,6 @@ export function failAsCommand(url: string): (error: unknown) => never {
 
 export function failureInWords(reason: ServiceProblem | ServiceUnreachableError, url: string): string {
   return reason instanceof ServiceUnreachableError ? whyUnreachable(reason, url) : `${reason.code}: ${reason.detail}`;
-}
-
-/** Gives up on a service that another attempt would not reach either. */
-export function throwIfPermanent(reason: ServiceProblem | ServiceUnreachableError): void {
-  if (reason instanceof ServiceUnreachableError && isPermanent(reason)) throw reason;
 }
 
 /** Header fields that name the servers on the way, and how long each step took. */

@@ -1,6 +1,6 @@
 /** What to do when the service does not answer, after the sentence of the client that says what has happened. */
-import type { ServiceUnreachableError, UnexpectedResponseError } from "../typescript/client.ts";
-import { innermostCause, type UnreachableReason } from "../typescript/errors.ts";
+import { ServiceUnreachableError, type UnexpectedResponseError, type UnreachableReason } from "../typescript/client.ts";
+import { innermostCause } from "../typescript/errors.ts";
 import { proxyOf } from "./proxy.ts";
 import { printableLine } from "./terminal.ts";
 
@@ -19,20 +19,17 @@ const ADVICE: Readonly<Record<UnreachableReason, string>> = {
   unknown: "Is it running? Is its address, of --url or SERVICE_URL, right?",
 };
 
-/** For some answers that are not HTTP, the error of `fetch` has no code. */
-function reasonOf({ reason, cause }: ServiceUnreachableError): UnreachableReason {
-  return innermostCause(cause).error?.name === "HTTPParserError" ? "wrong_protocol" : reason;
-}
-
-export function isPermanent(error: ServiceUnreachableError): boolean {
-  const reason = reasonOf(error);
-  return reason === "certificate" || reason === "wrong_protocol" || innermostCause(error.cause).code === "ENOTFOUND";
-}
-
 export function whyUnreachable(error: ServiceUnreachableError, address: string): string {
   const { error: innermost } = innermostCause(error.cause);
   const words = error.reason === "unknown" && innermost !== null ? ` Node says: ${innermost.message}.` : "";
-  return printableLine(`${error.message}${words} ${ADVICE[reasonOf(error)]}${proxyInWords(address)}`);
+  return printableLine(`${error.message}${words} ${ADVICE[error.reason]}${proxyInWords(address)}`);
+}
+
+/** Of one document of many: what is in front of the service, or the way to it, has failed for this one. */
+export function whyNotAnswered(error: ServiceUnreachableError | UnexpectedResponseError, address: string): string {
+  if (error instanceof ServiceUnreachableError || error.status < 400) return printableLine(error.message);
+  const tooLarge = error.status === 413 ? ": the request is too large for it" : "";
+  return printableLine(`A server in front of the service at ${address} answered ${error.status}${tooLarge}.`);
 }
 
 export function whyUnexpected({ message }: UnexpectedResponseError, address: string): string {

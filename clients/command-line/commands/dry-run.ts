@@ -95,7 +95,7 @@ async function judgeDocuments(
       const { problem } = check;
       const details = problemDetails(problem, { project, data, request });
       if (json) writeJson({ ...problemOutcome(problem, true, details), line: document.number, file: document.path });
-      failures.push({ document, reason: `${problem.code}: ${problem.detail}`, problem, details });
+      failures.push({ document, reason: `${problem.code}: ${problem.detail}`, problem, isAnswered: true, details });
       const fatal = failures.length === index + 1 ? noneSucceeded(failures.length, exitCodeOf(problem)) : null;
       if (fatal !== null) return { failures, fatal };
     }

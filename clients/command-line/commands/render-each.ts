@@ -12,7 +12,7 @@ import {
   requireOwnFiles,
   requireOwnFolders,
 } from "../each/documents.ts";
-import { type EachOutcome, EachRun, summarise } from "../each/run.ts";
+import { EACH_RETRY, type EachOutcome, EachRun, summarise } from "../each/run.ts";
 import { CommandError, type ExitCode } from "../exit-codes.ts";
 import { runInterruptible } from "../interruption.ts";
 import { addWarnings, findMissingFonts, findProjectFonts, requireFonts, textOfImages } from "../missing-fonts.ts";
@@ -67,7 +67,7 @@ async function sendAll(
 ): Promise<ExitCode> {
   const progress = startProgress("Fetching the constraints");
   try {
-    const service = await openService(flags, { retry: false }, progress.log);
+    const service = await openService(flags, { retry: EACH_RETRY }, progress.log);
     const asked = await service.client.constraints({ signal }).catch(failAsCommand(service.url));
     if (!asked.ok) {
       progress.stop();

@@ -1,6 +1,6 @@
 /** `render`: sends a project to the service and writes the document that comes back. */
 import type { Command } from "@commander-js/extra-typings";
-import type { RetryEvent, ServiceProblem } from "../../typescript/client.ts";
+import type { RetryEvent, RetryOptions, ServiceProblem } from "../../typescript/client.ts";
 import type { WantedFonts } from "../../typescript/fonts/missing-fonts.ts";
 import { sizeInWords } from "../../typescript/size-in-words.ts";
 import { documentFinisher, type FinishDocument, withEInvoiceOutput } from "../e-invoice.ts";
@@ -32,11 +32,14 @@ import { readData, requestOf } from "../project/request.ts";
 import { completeFlags } from "../project/saved-options.ts";
 import { openDocumentProject } from "../project/template-findings.ts";
 import { reportProblem, retryInWords, writeJson } from "../report.ts";
-import { asCommandError, failAsCommand, failureInWords, openService, throwIfPermanent } from "../service.ts";
+import { asCommandError, failAsCommand, failureInWords, openService } from "../service.ts";
 import { serviceCapabilities } from "../service-cache.ts";
 import { printableLine, say } from "../terminal.ts";
 import { planRender } from "./dry-run.ts";
 import { checkCommand, defineRenderCommand, type RenderFlags } from "./flags.ts";
+
+/** At least half a second lies between two: more than the longest `--timeout` has room for. */
+const MAX_BUSY_ATTEMPTS = 10_000;
 
 export function addRenderCommand(program: Command, signal: AbortSignal): void {
   defineRenderCommand(program).action(async (source, named) => {
@@ -92,7 +95,7 @@ async function send(planned: PreparedRender, flags: RenderFlags, signal: AbortSi
   const progress = startProgress(`Rendering ${project.sourceName}`);
   try {
     if (!flags.json) for (const note of notes) progress.log(`note: ${note}`);
-    const service = await openService(flags, {}, progress.log);
+    const service = await openService(flags, { retry: retryWithin(flags.timeout) }, progress.log);
     const capabilities = serviceCapabilities(service.url, within);
     // A project without packages does not wait for what the service has.
     const fitted = fitRequest(planned, importsPackages(project) ? await capabilities : null);
@@ -102,7 +105,6 @@ async function send(planned: PreparedRender, flags: RenderFlags, signal: AbortSi
     const { request } = fitted.sent;
     const known = await requireUnseenFonts(request, examined, service.client, within).catch(failAsCommand(service.url));
     const onRetry = (event: RetryEvent) => {
-      throwIfPermanent(event.reason);
       lastFailure = ` ${failureInWords(event.reason, service.url)}`;
       progress.say(retryInWords(event));
     };
@@ -140,12 +142,17 @@ async function send(planned: PreparedRender, flags: RenderFlags, signal: AbortSi
     reportProblem(result, details, flags.json ? reportStream(place) : null);
     return problem;
   } catch (error) {
-    if (!timeout?.aborted || signal.aborted) throw error;
+    if (timeout === null || error !== timeout.reason) throw error;
     const message = `The document did not arrive within ${flags.timeout} s (--timeout).${lastFailure}`;
     throw new CommandError(message, EXIT_CODES.unreachable);
   } finally {
     progress.stop();
   }
+}
+
+/** A service that is busy is asked again as long as the user waits; one that cannot be reached, as often as without a limit. */
+function retryWithin(seconds: number | undefined): RetryOptions {
+  return seconds === undefined ? {} : { maxBusyAttempts: MAX_BUSY_ATTEMPTS, maxTotalSeconds: seconds };
 }
 
 interface RenderedReport {

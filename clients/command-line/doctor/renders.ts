@@ -1,5 +1,6 @@
 /** A render in each format, whose bytes are inspected, a large one, and how long a small one takes. */
-import { FILE_MEDIA_TYPES } from "../../../protocol/file-types.ts";
+import { FILE_MEDIA_TYPES, type FileExtension } from "../../../protocol/file-types.ts";
+import { PassingFile } from "../../../protocol/whole-file.ts";
 import { checkRequest } from "../../../rules/published-rules.ts";
 import { archiveEntries } from "../../typescript/archive-entries.ts";
 import { sizeInWords } from "../../typescript/size-in-words.ts";
@@ -34,19 +35,17 @@ const RENDER_FAULTS = {
   "behind-limit": failure`A proxy in front of the backends limits bodies, nginx to 1 MiB. → ${HIGHER_BODY_LIMIT}`,
 };
 
-/** How a file begins and ends, and what it contains, each read as Latin-1. */
+/** What a file contains, read as Latin-1. */
 interface Form {
-  readonly start: string;
-  readonly end: string;
+  readonly type: FileExtension;
   readonly contains: readonly string[];
 }
 
-const PDF: Form = { start: "%PDF-", end: "%%EOF", contains: ["/MediaBox[0 0 120 80]", "/Count 2", "<pdfaid:part>2<"] };
-const SVG: Form = { start: "<svg ", end: "</svg>", contains: ['viewBox="0 0 120 80"'] };
+const PDF: Form = { type: "pdf", contains: ["/MediaBox[0 0 120 80]", "/Count 2", "<pdfaid:part>2<"] };
+const SVG: Form = { type: "svg", contains: ['viewBox="0 0 120 80"'] };
 /** Rendered at 72 ppi, so a pixel is a point. */
 const png = (width: number, height: number): Form => ({
-  start: "\x89PNG\r\n\x1a\n",
-  end: "IEND\xaeB`\x82",
+  type: "png",
   contains: [`IHDR${[width, height].map((pixels) => `\0\0\0${String.fromCharCode(pixels)}`).join("")}`],
 });
 
@@ -91,10 +90,12 @@ function wrongInArchive(bytes: Buffer, form: Form): string | null {
   return entries.map((entry) => wrongInFile(entry.bytes, form)).find((wrong) => wrong !== null) ?? null;
 }
 
-function wrongInFile(bytes: Uint8Array, { start, end, contains }: Form): string | null {
-  const text = Buffer.from(bytes).toString("latin1").trim();
-  if (!text.startsWith(start)) return "it begins like a file of another type";
-  if (!text.endsWith(end)) return "it is cut off";
+function wrongInFile(bytes: Uint8Array, { type, contains }: Form): string | null {
+  const file = new PassingFile(type);
+  file.add(bytes);
+  if (file.hasBegun === false) return "it begins like a file of another type";
+  if (!file.isWhole) return "it is cut off";
+  const text = Buffer.from(bytes).toString("latin1");
   return contains.every((part) => text.includes(part)) ? null : "its pages are not those that were asked for";
 }
 

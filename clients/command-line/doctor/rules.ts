@@ -1,10 +1,10 @@
 /** Whether rules and backends of the deployment are of one version, and of this program's. */
-import { CAPABILITIES_PATH, CAPABILITIES_SCHEMA } from "../../../protocol/capabilities.ts";
+import { CAPABILITIES_PATH, parseCapabilities } from "../../../protocol/capabilities.ts";
 import { RULES_VERSION } from "../../../rules/files-rules.ts";
 import { OUTPUT_RULES_VERSION } from "../../../rules/output-rules.ts";
 import { runVectors } from "../../../rules/published-rules.ts";
 import { TYPST_VERSION } from "../../../typst/typst-release.mjs";
-import { readJson } from "./answers.ts";
+import { isOk } from "./answers.ts";
 import { type CheckGroup, defineCheck, knownConstraints, observe } from "./check.ts";
 import { failure, OTHER_RELEASE, SAME_VERSION, warning } from "./faults.ts";
 
@@ -40,7 +40,7 @@ export const RULES: CheckGroup = {
       faultOfCode: { service_unavailable: "no-origin" },
       async run(edge) {
         const exchange = await edge.get(CAPABILITIES_PATH.slice(1));
-        const capabilities = readJson(exchange, CAPABILITIES_SCHEMA);
+        const capabilities = isOk(exchange) ? parseCapabilities(exchange.body.toString("utf8")) : null;
         if (capabilities === null) return exchange;
         const { typst_versions: versions, fonts, packages } = capabilities;
         const seen = `Typst ${versions.join(" and ")}, ${fonts.length} font families, ${packages.length} packages`;

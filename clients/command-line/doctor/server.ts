@@ -3,12 +3,14 @@
  * the certificate. Redirects are never followed, because the token would go along.
  */
 import { once } from "node:events";
-import { type IncomingMessage, request as requestByHttp } from "node:http";
-import { request as requestByHttps } from "node:https";
+import { Agent as HttpAgent, type IncomingMessage, request as requestByHttp } from "node:http";
+import { Agent as HttpsAgent, request as requestByHttps } from "node:https";
 import { TLSSocket } from "node:tls";
 import { PROBLEM_MEDIA_TYPE } from "../../../rules/problem.ts";
+import { connectionFaultOf } from "../../typescript/connection-faults.ts";
 import { asServiceProblem } from "../../typescript/service-problem.ts";
 import { mediaType, parseJson } from "../../typescript/transport.ts";
+import { proxyEnvironment, proxyOf } from "../proxy.ts";
 import type { Answer, AnswerFault, Exchange, NoAnswer } from "./answers.ts";
 
 /** As much as the largest document of a deployment may have: its capabilities. */
@@ -85,9 +87,12 @@ export class Server {
   async #exchange({ method, path, headers, body }: ServerRequest, signal: AbortSignal): Promise<Exchange> {
     const url = new URL(path, this.url);
     const startedAt = performance.now();
-    const request = (url.protocol === "https:" ? requestByHttps : requestByHttp)(url, {
+    const [requestBy, Agent] = url.protocol === "https:" ? [requestByHttps, HttpsAgent] : [requestByHttp, HttpAgent];
+    const proxyEnv = proxyEnvironment(url.href);
+    const request = requestBy(url, {
       method,
-      agent: false,
+      // Without one, each request has a connection of its own, too.
+      agent: proxyEnv === null ? false : new Agent({ proxyEnv }),
       signal,
       // Otherwise a proxy might compress the answer, whose bytes are examined.
       headers: { "Accept-Encoding": "identity", "User-Agent": "document-rendering-doctor", ...headers },
@@ -99,7 +104,8 @@ export class Server {
     if (response === undefined) throw new Error("the response event has no response");
     const { statusCode: status = 0, socket } = response;
     const certificate = socket instanceof TLSSocket ? datesOf(socket) : null;
-    const address = socket.remoteAddress ?? url.hostname;
+    const proxy = proxyEnv === null ? null : proxyOf(url.href);
+    const address = proxy === null ? (socket.remoteAddress ?? url.hostname) : `through the proxy ${proxy.url}`;
     const bytes = await bytesOf(response);
     if (bytes === null) return noAnswer("not-the-service", `status ${status}, and over ${MAX_ANSWER_BYTES} bytes`);
     const milliseconds = Math.round(performance.now() - startedAt);
@@ -120,24 +126,11 @@ function datesOf(socket: TLSSocket): Answer["certificate"] {
   };
 }
 
-/** By the codes of Node and OpenSSL; the first that matches counts. */
-const CONNECTION_ERRORS: readonly (readonly [code: RegExp, fault: AnswerFault])[] = [
-  [/^EAI_AGAIN$/, "no-resolver"],
-  [/^(?:ENOTFOUND|EAI_)/, "unknown-name"],
-  [/^ECONNREFUSED$/, "refused"],
-  [/^(?:ENETUNREACH|EHOSTUNREACH|EADDRNOTAVAIL)$/, "unreachable"],
-  [/^ETIMEDOUT$/, "timed-out"],
-  [/^CERT_(?:HAS_EXPIRED|NOT_YET_VALID)$/, "expired"],
-  [/^ERR_TLS_CERT_ALTNAME_INVALID$/, "wrong-name"],
-  [/^(?:CERT_|DEPTH_|SELF_|UNABLE_)/, "unknown-issuer"],
-  // Node's parser reports HPE_… for what is not HTTP, and `Headers` throws a TypeError for fields that are not valid.
-  [/^(?:ERR_TLS|ERR_SSL|EPROTO|HPE_|TypeError$)/, "wrong-protocol"],
-];
-
 function connectionFault(error: unknown): NoAnswer {
   const name = error instanceof Error ? error.name : String(error);
   const code = error instanceof Error && "code" in error ? String(error.code) : name;
-  return noAnswer(CONNECTION_ERRORS.find(([pattern]) => pattern.test(code))?.[1] ?? "connection-failed", code);
+  // `Headers` throws a TypeError for fields that are not valid.
+  return noAnswer(code === "TypeError" ? "wrong-protocol" : connectionFaultOf(code).id, code);
 }
 
 /** Null if the body is too long. */

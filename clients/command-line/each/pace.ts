@@ -10,6 +10,7 @@ export class Pace {
   #successes = 0;
   #resume: NodeJS.Timeout | undefined;
   #pausedUntilMilliseconds = 0;
+  #isStopped = false;
 
   constructor(max: number) {
     this.#max = max;
@@ -35,6 +36,8 @@ export class Pace {
 
   /** The service was too busy for a request: none begins for this long. @returns whether that is a second longer than before */
   recordRefusal(seconds: number): boolean {
+    // A request that was under way when the run was stopped may still be refused.
+    if (this.#isStopped) return false;
     const until = performance.now() + seconds * 1000;
     // Requests that were under way together are refused together, which counts as one refusal.
     if (performance.now() >= this.#pausedUntilMilliseconds) {
@@ -52,6 +55,7 @@ export class Pace {
   }
 
   stop(): void {
+    this.#isStopped = true;
     clearTimeout(this.#resume);
     this.#queue.clear();
     this.#queue.start();

@@ -3,9 +3,15 @@
  * (output-file.ts), so a run that was interrupted continues where it stopped.
  */
 import { stat } from "node:fs/promises";
-import { type RejectedRender, type ServiceProblem, ServiceUnreachableError } from "../../typescript/client.ts";
+import {
+  type RejectedRender,
+  type RetryOptions,
+  type ServiceProblem,
+  ServiceUnreachableError,
+  UnexpectedResponseError,
+} from "../../typescript/client.ts";
 import type { OutputOptions, RenderRequest } from "../../typescript/render-request.ts";
-import { readRetryAfter, wait } from "../../typescript/retry.ts";
+import { askedWaitSeconds, backoffSeconds, type Failure, wait, worthOf } from "../../typescript/retry.ts";
 import { type FinishDocument, InvalidEInvoiceError } from "../e-invoice.ts";
 import { CommandError, EXIT_CODES, type ExitCode, exitCodeOf } from "../exit-codes.ts";
 import { deliverExamined, type ExaminedRender, MissingFontsError, requireUnseenFonts } from "../missing-fonts.ts";
@@ -17,6 +23,7 @@ import { requestOf } from "../project/request.ts";
 import { failedOutcome, problemInWords, problemOutcome, writeJson } from "../report.ts";
 import { asCommandError, type Service } from "../service.ts";
 import { printableLine, say } from "../terminal.ts";
+import { whyNotAnswered } from "../unreachable.ts";
 import { dataOf, type EachDocument } from "./documents.ts";
 import { EqualDocuments } from "./equal-documents.ts";
 import { Pace } from "./pace.ts";
@@ -26,12 +33,16 @@ const MAX_BUSY_ATTEMPTS = 50;
 const MIN_BUSY_WAIT_SECONDS = 1;
 /** A shorter wait is shown in a terminal alone. */
 const MIN_SAID_WAIT_SECONDS = 20;
-const MAX_UNREACHABLE_ATTEMPTS = 4;
-const UNREACHABLE_WAIT_SECONDS = 2;
+/** One document's connection is tried again by the client, while the others go on. All wait for a service that is busy. */
+export const EACH_RETRY: RetryOptions = { maxAttempts: 4, maxBusyAttempts: 1 };
 /** The pause before the documents that got a 503 are sent once more. */
 const UNAVAILABLE_WAIT_SECONDS = 2;
 /** If the first this many documents fail, the template or the service is to blame, not the data. */
 const MAX_FAILURES_BEFORE_A_SUCCESS = 10;
+/** If this many documents in a row get no answer of the service, although each was tried again, the others would get none. */
+const MAX_UNANSWERED_IN_A_ROW = 20;
+/** The same if nothing at all has come for minutes. */
+const MAX_SILENT_IN_A_ROW = 3;
 const MAX_LISTED_FAILURES = 20;
 const MAX_FONT_WARNINGS = 20;
 
@@ -60,6 +71,8 @@ export interface FailedDocument {
   readonly document: EachDocument;
   readonly reason: string;
   readonly problem: ServiceProblem | null;
+  /** Whether the service, or this program, says what is wrong with the document. */
+  readonly isAnswered: boolean;
   /** What this program can add to the problem, one line each. */
   readonly details: readonly string[];
 }
@@ -101,6 +114,9 @@ export class EachRun {
   readonly fontNotes = new Set<string>();
   #made = 0;
   #present = 0;
+  /** Since the last document that was made. */
+  #unanswered = 0;
+  #silent = 0;
   #fatal: CommandError | null = null;
 
   constructor(parts: EachRunParts) {
@@ -151,6 +167,8 @@ export class EachRun {
       this.#noteFonts(seen);
       await this.#equal.add(document.path, bytes, document.data);
       this.#made++;
+      this.#unanswered = 0;
+      this.#silent = 0;
       this.#pace.recordSuccess();
       const { contentType, requestId } = result;
       if (json) {
@@ -158,22 +176,52 @@ export class EachRun {
       }
     } catch (error) {
       if (this.#signal.aborted) return;
-      if (timeout?.aborted) {
-        const message = `there was no answer within ${timeoutSeconds} s (--timeout).`;
-        return this.#recordError(document, new CommandError(message, EXIT_CODES.unreachable));
+      if (timeout !== null && error === timeout.reason) {
+        return this.#recordUnanswered(document, `there was no answer within ${timeoutSeconds} s (--timeout).`);
       }
       if (error instanceof InvalidEInvoiceError || error instanceof MissingFontsError)
         return this.#recordError(document, error);
-      const isUnreachable = error instanceof ServiceUnreachableError;
-      // After a silence of minutes there is nothing to wait for, and the next document would wait as long.
-      if (isUnreachable && error.reason !== "no_answer" && attempt < MAX_UNREACHABLE_ATTEMPTS) {
-        this.#wait(UNREACHABLE_WAIT_SECONDS * attempt, "The service cannot be reached");
-        this.#pace.add(() => this.#attempt(document, attempt + 1, isLast), true);
-        return;
+      if (error instanceof ServiceUnreachableError || error instanceof UnexpectedResponseError) {
+        return this.#handleNoAnswer({ document, attempt, isLast }, error);
       }
-      this.#stop(asFatal(asCommandError(error, service.url)));
+      this.#stop(asFatal(error));
     }
     this.#showProgress();
+  }
+
+  /** Something in front of the service, or nothing, has answered: for this document, or for all. */
+  #handleNoAnswer(
+    { document, attempt, isLast }: Omit<DocumentAttempt, "request">,
+    error: ServiceUnreachableError | UnexpectedResponseError,
+  ): void {
+    const { service } = this.#parts;
+    if (error instanceof ServiceUnreachableError) {
+      if (this.#waitIfBusy({ document, attempt, isLast }, error)) return;
+      this.#silent += error.reason === "no_answer" ? 1 : 0;
+      // The next document would wait for minutes, too.
+      if (this.#silent >= (this.#made === 0 ? 1 : MAX_SILENT_IN_A_ROW)) {
+        this.#stop(asFatal(asCommandError(error, service.url)));
+        return;
+      }
+    }
+    this.#recordUnanswered(document, whyNotAnswered(error, service.url));
+  }
+
+  #recordUnanswered(document: EachDocument, reason: string): void {
+    this.#recordError(document, new CommandError(reason, EXIT_CODES.unreachable));
+    if (++this.#unanswered < MAX_UNANSWERED_IN_A_ROW) return;
+    const words = `The last ${this.#unanswered} documents got no answer of the service, so the rest were not sent.`;
+    this.#stop(new CommandError(words, EXIT_CODES.unreachable));
+  }
+
+  /** Has all wait, and the document tried again, if the failure is that of someone busy. @returns whether it is */
+  #waitIfBusy({ document, attempt, isLast }: Omit<DocumentAttempt, "request">, failure: Failure): boolean {
+    if (worthOf(failure) !== "busy" || attempt >= MAX_BUSY_ATTEMPTS) return false;
+    const who = failure instanceof Error ? "A gateway in front of the service" : "The service";
+    const asked = askedWaitSeconds(failure) ?? backoffSeconds(attempt);
+    this.#wait(Math.max(asked, MIN_BUSY_WAIT_SECONDS), `${who} is busy`);
+    this.#pace.add(() => this.#attempt(document, attempt + 1, isLast), true);
+    return true;
   }
 
   #noteFonts({ warnings, notes }: { readonly warnings: readonly string[]; readonly notes: readonly string[] }): void {
@@ -188,11 +236,7 @@ export class EachRun {
     { document, attempt, isLast, request }: DocumentAttempt,
     { problem, checkedLocally }: RejectedRender,
   ): void {
-    if (problem.origin === "capacity" && attempt < MAX_BUSY_ATTEMPTS) {
-      this.#wait(Math.max(readRetryAfter(problem) ?? 0, MIN_BUSY_WAIT_SECONDS), "The service is busy");
-      this.#pace.add(() => this.#attempt(document, attempt + 1, isLast), true);
-      return;
-    }
+    if (this.#waitIfBusy({ document, attempt, isLast }, problem)) return;
     if (problem.code === "service_unavailable" && !isLast) {
       this.#unavailable.push(document);
       if (this.#made === 0 && this.#unavailable.length >= MAX_FAILURES_BEFORE_A_SUCCESS) {
@@ -209,7 +253,7 @@ export class EachRun {
     const details = problemDetails(problem, { project: this.#parts.project, data: dataOf(document), request });
     const reason = `${problem.code}: ${problem.detail}`;
     const outcome = problemOutcome(problem, checkedLocally, details);
-    this.#recordFailure({ document, reason, problem, details }, exitCodeOf(problem), outcome);
+    this.#recordFailure({ document, reason, problem, isAnswered: true, details }, exitCodeOf(problem), outcome);
   }
 
   /** Before any other request; a long wait is said once, also where no progress is shown. */
@@ -221,11 +265,9 @@ export class EachRun {
   }
 
   #recordError(document: EachDocument, error: CommandError): void {
-    this.#recordFailure(
-      { document, reason: error.message, problem: null, details: [] },
-      error.exitCode,
-      failedOutcome(error),
-    );
+    const isAnswered = error.exitCode !== EXIT_CODES.unreachable;
+    const failure = { document, reason: error.message, problem: null, isAnswered, details: [] };
+    this.#recordFailure(failure, error.exitCode, failedOutcome(error));
   }
 
   #recordFailure(failure: FailedDocument, exitCode: ExitCode, outcome: object): void {
@@ -234,7 +276,8 @@ export class EachRun {
     this.#failures.push(failure);
     // Existing documents show that the template works, but not that the service does.
     const successes = failure.problem?.origin === "service" ? this.#made : this.#made + this.#present;
-    const fatal = successes === 0 ? noneSucceeded(this.#failures.length, exitCode) : null;
+    const answered = this.#failures.filter(({ isAnswered }) => isAnswered).length;
+    const fatal = successes === 0 && failure.isAnswered ? noneSucceeded(answered, exitCode) : null;
     if (fatal !== null) this.#stop(fatal);
     this.#showProgress();
   }
@@ -257,7 +300,9 @@ export class EachRun {
     const equal = this.#equal.inWords();
     const failures = this.#failures.toSorted((one, other) => one.document.number - other.document.number);
     const complete = strict && equal !== null ? EXIT_CODES.template : EXIT_CODES.success;
-    const ended = this.#fatal?.exitCode ?? (failures.length === 0 ? complete : EXIT_CODES.incomplete);
+    const isUnreachable = this.#made === 0 && failures.every(({ isAnswered }) => !isAnswered);
+    const failed = isUnreachable ? EXIT_CODES.unreachable : EXIT_CODES.incomplete;
+    const ended = this.#fatal?.exitCode ?? (failures.length === 0 ? complete : failed);
     return {
       exitCode: signal.aborted ? EXIT_CODES.interrupted : ended,
       made: this.#made,

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { problem, serviceUnavailable } from "../../../rules/problem.ts";
 import { makeProject, makeTimeout, runCommand } from "../../support/clients/command-line.ts";
-import { reject, sendPdf, startScriptedService } from "../../support/clients/scripted-service.ts";
+import { reject, sendPdf, startScriptedService, WHOLE_PDF } from "../../support/clients/scripted-service.ts";
 
 interface Options {
   readonly output?: string;
@@ -226,7 +226,7 @@ describe("a file name", () => {
     const rows = '[{"a": {"b": "x"}}, {"a": {"b": 7}}]';
     const { stderr, folder } = await renderEach("p.json", rows, { output: "{#:03}-{a.b}.pdf" });
     expect(stderr).toContain("2 of 2");
-    expect(await readFile(join(folder, "002-7.pdf"), "utf8")).toBe("%PDF-");
+    expect(await readFile(join(folder, "002-7.pdf"), "utf8")).toBe(WHOLE_PDF);
   });
 
   it.each([
@@ -257,7 +257,7 @@ describe("--line", () => {
     const { stderr, folder, data } = await renderEach("p.jsonl", rows, { output: "ben.pdf", args: ["--line", "3"] });
     expect(stderr).toBe("1 of 1 documents rendered.\n");
     expect(data).toEqual([{ name: "Ben" }]);
-    expect(await readFile(join(folder, "ben.pdf"), "utf8")).toBe("%PDF-");
+    expect(await readFile(join(folder, "ben.pdf"), "utf8")).toBe(WHOLE_PDF);
   });
 
   it("for a wrong row says what is wrong", async () => {

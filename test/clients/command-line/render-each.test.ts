@@ -2,15 +2,26 @@
 import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, it } from "vitest";
+import { Pace } from "../../../clients/command-line/each/pace.ts";
+import { isWholeFile } from "../../../protocol/whole-file.ts";
 import { problem } from "../../../rules/problem.ts";
+import { breakOff, FRAMINGS, sentFile } from "../../support/clients/broken-answers.ts";
 import {
   makeProject,
   runCommand,
   runInTerminal,
+  shortenWaits,
   startCommand,
   writeProject,
 } from "../../support/clients/command-line.ts";
-import { full, reject, sendPdf, startScriptedService } from "../../support/clients/scripted-service.ts";
+import {
+  answer,
+  full,
+  reject,
+  sendPdf,
+  startScriptedService,
+  WHOLE_PDF,
+} from "../../support/clients/scripted-service.ts";
 import { readPdf } from "../../support/readers/pdf-reader.ts";
 import { sharedService } from "../../support/service/test-service.ts";
 
@@ -109,18 +120,100 @@ it("stops if the template fails with all data", async () => {
   expect(exitCode).toBe(4);
 });
 
-it("stops if the service goes away, and says how many documents are left", async () => {
+it("names each document that it could not make when the service went away, and ends if that goes on", async () => {
+  shortenWaits();
   const service = await startScriptedService((response, count) => {
     if (count > 3) response.destroy();
     else sendPdf(response);
   });
-  const folder = await makeFolder(people(10));
-  const { exitCode, stderr } = await runCommand(folder, [...EACH, "--jobs", "1"], {
-    env: { SERVICE_URL: service.url },
+  const env = { SERVICE_URL: service.url };
+  const few = await runCommand(await makeFolder(people(10)), [...EACH, "--jobs", "1"], { env });
+  expect(few.stderr).toMatch(/^line 4, letters\/p3\.pdf: .*the connection broke.* Tried 4 times in /m);
+  expect(few.stderr).toContain("3 of 10 documents rendered, 7 failed.");
+  expect(few.exitCode).toBe(8);
+  const many = await runCommand(await makeFolder(people(30)), [...EACH, "--jobs", "1"], { env });
+  expect(many.stderr).toContain("The last 20 documents got no answer of the service, so the rest were not sent.");
+  expect(many.stderr).toContain("0 of 30 documents rendered, 20 failed, 10 not rendered.");
+  expect(many.exitCode).toBe(7);
+});
+
+/** What a server in front of the service does to documents, by their numbers: a status of its own, or a connection that breaks. */
+const FOREIGN = [403, 408, 413, 500, 502, 504, 520, 524];
+
+it("makes the other documents in one run, each once, if a gateway limits, breaks connections, and answers some by itself", async () => {
+  shortenWaits();
+  const whole = await sharedService();
+  const asked: number[] = [];
+  const gateway = await startScriptedService((response) => {
+    const body = gateway.bodies.at(-1);
+    const { id = 0 } = Object(body?.data);
+    const tries = asked.filter((other) => other === id).length;
+    asked.push(id);
+    const status = FOREIGN[id - 3];
+    if (status !== undefined) return answer(status, { "Content-Type": "text/html" }, "<h1>No</h1>")(response);
+    if (id === 0 && tries === 0) return answer(429, { "Retry-After": "1" }, "slow down")(response);
+    const later = { "Retry-After": new Date(Date.now() + 1000).toUTCString() };
+    if (id === 1 && tries === 0) return answer(503, later, "slow down")(response);
+    void whole.render({ ...body }).then(async (file) => {
+      const sent = sentFile(await file.bytes(), "pdf", id === 11);
+      const framing = FRAMINGS[id % FRAMINGS.length] ?? "chunks";
+      const isBroken = id >= 2 && tries < 2;
+      if (isBroken) breakOff(sent, Math.floor(sent.leastBytes / 2), framing)(response);
+      else answer(200, sent.headers, sent.bytes)(response);
+    });
   });
-  expect(stderr).toContain("cannot be reached");
-  expect(stderr).toContain("7 not rendered");
-  expect(exitCode).toBe(7);
+  const rows = Array.from({ length: 12 }, (_, id) => `${JSON.stringify({ id, name: `Guest ${id}` })}\n`).join("");
+  const folder = await makeFolder(rows);
+  const args = ["render", "letter.typ", "--each", "people.jsonl", "-o", "letters/{id}.pdf"];
+  const { exitCode, stderr } = await runCommand(folder, args, { env: { SERVICE_URL: gateway.url } });
+  for (const [index, status] of FOREIGN.entries()) {
+    const id = index + 3;
+    expect(stderr).toMatch(
+      new RegExp(`^line ${id + 1}, letters/${id}\\.pdf: .* in front of .* answered ${status}`, "m"),
+    );
+  }
+  expect(stderr).toContain("4 of 12 documents rendered, 8 failed.");
+  expect(exitCode).toBe(8);
+  expect(await letters(folder)).toEqual(["0.pdf", "1.pdf", "11.pdf", "2.pdf"]);
+  for (const id of [0, 1, 2, 11]) {
+    expect(isWholeFile("pdf", await readFile(join(folder, `letters/${id}.pdf`)))).toBe(true);
+  }
+  expect(asked.filter((id) => id === 0)).toHaveLength(2);
+  expect(asked.filter((id) => id === 11)).toHaveLength(3);
+  expect(asked.filter((id) => id === 3 || id === 5)).toEqual([3, 5]);
+  expect(asked.filter((id) => id === 8)).toHaveLength(4);
+
+  asked.length = 0;
+  const again = await runCommand(folder, args, { env: { SERVICE_URL: gateway.url } });
+  expect(new Set(asked)).toEqual(new Set([3, 4, 5, 6, 7, 8, 9, 10]));
+  expect(again.stderr).toContain("0 of 12 documents rendered, 4 already existed, 8 failed.");
+});
+
+it("says in JSON which document a server in front of the service has refused", async () => {
+  const service = await startScriptedService((response, count) =>
+    (count === 1 ? answer(403, { "Content-Type": "text/html" }, "<h1>No</h1>") : sendPdf)(response),
+  );
+  const args = [...EACH, "--json", "--jobs", "1"];
+  const { stdout } = await runCommand(await makeFolder(people(2)), args, { env: { SERVICE_URL: service.url } });
+  const lines = stdout
+    .trim()
+    .split("\n")
+    .map((line): unknown => JSON.parse(line));
+  const message = `A server in front of the service at ${service.url} answered 403.`;
+  expect(lines).toContainEqual({ outcome: "failed", exitCode: 7, message, line: 1, file: "letters/p0.pdf" });
+  expect(lines.at(-1)).toMatchObject({ outcome: "summary", made: 1, failed: 1, left: 0 });
+});
+
+it("begins no pause after it was interrupted, although a request that was under way is refused", async () => {
+  const pace = new Pace(2);
+  const done = Promise.withResolvers<void>();
+  pace.add(async () => {
+    pace.stop();
+    expect(pace.recordRefusal(300)).toBe(false);
+    done.resolve();
+  });
+  await done.promise;
+  await pace.waitForAll();
 });
 
 it("reports each line in JSON, with notes about the folder, and a summary at the end", async () => {
@@ -133,7 +226,7 @@ it("reports each line in JSON, with notes about the folder, and a summary at the
     .split("\n")
     .map((line): unknown => JSON.parse(line));
   expect(lines).toHaveLength(3);
-  expect(lines[0]).toMatchObject({ outcome: "rendered", bytes: 5 });
+  expect(lines[0]).toMatchObject({ outcome: "rendered", bytes: WHOLE_PDF.length });
   expect(lines[2]).toEqual({
     outcome: "summary",
     documents: 2,
@@ -164,5 +257,5 @@ it("makes existing documents again only with --overwrite", async () => {
   await runCommand(folder, EACH, { env: { SERVICE_URL: service.url } });
   expect(await readFile(join(folder, "letters/p0.pdf"), "utf8")).toBe("old");
   await runCommand(folder, [...EACH, "--overwrite"], { env: { SERVICE_URL: service.url } });
-  expect(await readFile(join(folder, "letters/p0.pdf"), "utf8")).toBe("%PDF-");
+  expect(await readFile(join(folder, "letters/p0.pdf"), "utf8")).toBe(WHOLE_PDF);
 });

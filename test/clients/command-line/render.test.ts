@@ -1,6 +1,5 @@
 /** `render` against the running service, in a pipe and in a pseudo terminal. */
 import { lstat, readdir, readFile, readlink, stat, symlink } from "node:fs/promises";
-import type { ServerResponse } from "node:http";
 import { join } from "node:path";
 import { execa } from "execa";
 import { PNG } from "pngjs";
@@ -16,9 +15,17 @@ import {
   runInTerminal,
   runnerInProjects,
   runProcess,
+  shortenWaits,
   startCommand,
 } from "../../support/clients/command-line.ts";
-import { full, reject, sendPdf, startScriptedService } from "../../support/clients/scripted-service.ts";
+import {
+  answer,
+  full,
+  reject,
+  sendPdf,
+  startScriptedService,
+  WHOLE_PDF,
+} from "../../support/clients/scripted-service.ts";
 import { readPdf } from "../../support/readers/pdf-reader.ts";
 import { readZip } from "../../support/readers/zip-reader.ts";
 import { sharedService } from "../../support/service/test-service.ts";
@@ -268,20 +275,15 @@ describe("the exit code is", () => {
     expect((await inProject(source, ["render", "a.typ", "--url", broken.url])).exitCode).toBe(6);
   });
 
-  it("7 for a connection that breaks in mid-document, of which no file is left", async () => {
-    const answers: ServerResponse[] = [];
-    const broken = await startScriptedService((response) => {
-      answers.push(response);
-      response.writeHead(200, { "Content-Type": "application/pdf", "Content-Length": "1000" }).write("%PDF-");
-    });
-    const folder = await makeProject(source);
-    const running = startCommand(folder, ["render", "a.typ", "--url", broken.url]);
-    const documents = async () => (await readdir(folder)).filter((name) => name.includes("pdf"));
-    // It has begun to write the document.
-    await expect.poll(documents).toHaveLength(1);
-    for (const response of answers) response.destroy();
-    expect((await running).exitCode).toBe(7);
-    expect(await documents()).toEqual([]);
+  it("7 for a connection that breaks in mid-document each time, of which no file is left", async () => {
+    shortenWaits();
+    const half = { "Content-Type": "application/pdf" };
+    const broken = await startScriptedService(answer(200, half, WHOLE_PDF.slice(0, -1)));
+    const { folder, stderr, exitCode } = await inProject(source, ["render", "a.typ", "--url", broken.url]);
+    expect(stderr).toContain("broke before the whole answer had arrived. Tried 5 times");
+    expect(exitCode).toBe(7);
+    expect((await readdir(folder)).filter((name) => name.includes("pdf"))).toEqual([]);
+    expect(broken.bodies).toHaveLength(5);
   });
 
   it("130 for an interruption", async () => {

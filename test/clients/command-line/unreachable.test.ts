@@ -79,13 +79,14 @@ describe("a service that takes requests and goes silent", () => {
   it.each(STALLS)("%s: render --each stops with exit code 7, and asks no more", async (_when, stall) => {
     shortenSilence();
     const { url, bodies } = await startScriptedService(stall);
-    const folder = await makeProject({ ...FILES, "rows.jsonl": "{}\n".repeat(9) });
+    const rows = Array.from({ length: 9 }, (_, n) => `${JSON.stringify({ n })}\n`).join("");
+    const folder = await makeProject({ ...FILES, "rows.jsonl": rows });
     const { exitCode, stderr } = await runCommand(folder, [...EACH, "--url", url, "--jobs", "2"]);
     expect(stderr.split("has sent nothing")).toHaveLength(2);
     expect(stderr).toContain("nothing has come for 300 s.");
     expect(stderr).toContain("9 not rendered");
     expect(exitCode).toBe(7);
-    expect(bodies.length).toBeLessThanOrEqual(2);
+    expect(new Set(bodies.map(({ data }) => JSON.stringify(data))).size).toBeLessThanOrEqual(2);
   });
 
   it("before the constraints: render --each, constraints and render end, render after the render that it sends all the same", async () => {
