@@ -21,6 +21,7 @@ import {
   type ScriptedService,
   sendPdf,
   startScriptedService,
+  WHOLE_PDF,
 } from "../../../support/clients/scripted-service.ts";
 
 async function begin(files: ProjectFiles, answer: Parameters<typeof startScriptedService>[0] = sendPdf) {
@@ -91,7 +92,7 @@ it("a document is named after the folder or the source that it is made from", as
   const { folder, run } = await begin({ "letter/main.typ": "x", "other.typ": "x" });
   expect((await run("render", "letter/")).stderr).toMatch(/^letter\.pdf: /);
   expect((await run("render", "other.typ", "--format", "svg", "--archive")).stderr).toMatch(/^other\.zip: /);
-  expect(await readFile(join(folder, "letter.pdf"), "utf8")).toBe("%PDF-");
+  expect(await readFile(join(folder, "letter.pdf"), "utf8")).toBe(WHOLE_PDF);
 });
 
 describe("data.json", () => {
