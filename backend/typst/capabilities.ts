@@ -114,8 +114,7 @@ export function parseFontList(list: string): FontFamily[] {
     families.set(family, variants);
     const [, ...fonts] = lines.join("\n").split(/^ {2}[├└] .*$/m);
     for (const font of fonts) {
-      const variant = variantOf(font);
-      variants.set(JSON.stringify(variant), variant);
+      for (const variant of variantsOf(font)) variants.set(JSON.stringify(variant), variant);
     }
   }
   return [...families].map(([family, variants]) => ({
@@ -124,13 +123,14 @@ export function parseFontList(list: string): FontFamily[] {
   }));
 }
 
-function variantOf(font: string): FontVariant {
-  const style = /Style: (Normal|Italic|Oblique)/.exec(font)?.[1]?.toLowerCase();
-  return {
-    style: style === "italic" || style === "oblique" ? style : "normal",
-    weight: rangeOf(font, "Weight", 400),
-    stretch_percent: rangeOf(font, "Stretch", 100),
-  };
+/** One for each style. Of a font with an axis for italics or slant, Typst does not list the style without it. */
+function variantsOf(font: string): FontVariant[] {
+  const range = { weight: rangeOf(font, "Weight", 400), stretch_percent: rangeOf(font, "Stretch", 100) };
+  const named = /Style: (Normal|Italic|Oblique)/.exec(font)?.[1]?.toLowerCase();
+  const styles: FontVariant["style"][] = [named === "italic" || named === "oblique" ? named : "normal"];
+  if (/^\W*Italic: /m.test(font)) styles.push("italic");
+  if (/^\W*Slant: /m.test(font)) styles.push("oblique");
+  return styles.map((style) => ({ style, ...range }));
 }
 
 function rangeOf(font: string, name: string, usual: number): FontVariant["weight"] {

@@ -1,12 +1,13 @@
 /** Which fonts and characters a document of the service lacks: the service renders it without a warning. */
 import type { Capabilities } from "../../protocol/capabilities.ts";
+import { DEFAULT_FONT } from "../../rules/fonts/typst-fonts.ts";
 import { suggestFamily } from "../data-schema/similar-name.ts";
 import type { RejectedRender, ServiceClient } from "../typescript/client.ts";
 import { type DocumentFonts, readDocumentFonts } from "../typescript/fonts/document-fonts.ts";
 import { describeDocumentFonts } from "../typescript/fonts/font-findings.ts";
 import {
+  describeFontNotes,
   describeImages,
-  describeMissingBold,
   describeMissingFamilies,
   findWantedFonts,
   type SuggestFamily,
@@ -22,18 +23,18 @@ import { printableLine } from "./terminal.ts";
 
 export interface FontFindings {
   readonly warnings: readonly string[];
-  /** A bold font that the project does not bring. */
+  /** A bold or italic font that nobody has, and fonts that Typst does not tell apart. */
   readonly notes: readonly string[];
   /** Null if the service has not said which fonts it has. */
   readonly capabilities: Capabilities | null;
 }
 
 /** Packages are not looked at: they name families for cases that a document may never have. */
-export function findProjectFonts({ source, files, packages, unusedFamilies }: Project): WantedFonts {
+export function findProjectFonts({ source, files, packages, unusedFamilies, webFonts }: Project): WantedFonts {
   const ofPackages = new Set(packages.found.flatMap(({ keys }) => keys.filter((key) => /\.(?:typ|svg)$/i.test(key))));
   const sent = files.filter(({ key }) => !ofPackages.has(key));
   const wanted = findWantedFonts({ source: source.toString("utf8"), files: sent });
-  return { ...wanted, offered: [...wanted.offered, ...unusedFamilies] };
+  return { ...wanted, offered: [...wanted.offered, ...unusedFamilies], webFonts };
 }
 
 /** Of the project's families, sent or not, and of the service's. */
@@ -48,7 +49,8 @@ export function findMissingFonts(
   text: DocumentText | null = null,
 ): FontFindings {
   const ofImages = describeImages(wanted, capabilities?.fonts ?? null);
-  if (capabilities === null) return { warnings: ofImages.map(printableLine), notes: [], capabilities };
+  const notes = describeFontNotes(wanted, capabilities?.fonts ?? null).map(printableLine);
+  if (capabilities === null) return { warnings: ofImages.map(printableLine), notes, capabilities };
   const { fonts, scripts } = capabilities;
   const uncovered = text === null ? [] : describeUncoveredScripts(text, scripts);
   return {
@@ -57,7 +59,7 @@ export function findMissingFonts(
       ...ofImages,
       ...uncovered,
     ].map(printableLine),
-    notes: describeMissingBold(wanted, fonts).map(printableLine),
+    notes,
     capabilities,
   };
 }
@@ -123,9 +125,6 @@ export async function requireUnseenFonts(
 
 const NOT_KNOWN =
   "Which fonts the document asks for is not known: it names families in packages, or computes them. The command check names those that are missing.";
-/** Typst's own, by its name in a PDF. */
-const DEFAULT_FONT = /^LibertinusSerif-/;
-const DEFAULT_FAMILY = "libertinus serif";
 
 export interface DeliveredDocument {
   /** Their number, as `deliver` has returned it. */
@@ -150,8 +149,8 @@ export async function deliverExamined(
     const kept: Uint8Array[] = [];
     const bytes = await deliver(isPdf(request) ? keep(body, kept) : body);
     const document = isPdf(request) ? readDocumentFonts(joinBytes(kept)) : null;
-    const mayLack = document === null || document.fonts.some(({ name }) => DEFAULT_FONT.test(name));
-    const isOpen = wanted.mayNameOthers && mayLack && !wanted.named.has(DEFAULT_FAMILY);
+    const mayLack = document === null || document.fonts.some(({ name }) => DEFAULT_FONT.postScriptName.test(name));
+    const isOpen = wanted.mayNameOthers && mayLack && !wanted.named.has(DEFAULT_FONT.family.toLowerCase());
     return { bytes, warnings: describeFonts(document, wanted), notes: isOpen ? [NOT_KNOWN] : [] };
   }
   if (!isPdf(request)) {

@@ -1,16 +1,22 @@
 /**
  * Which files of a project Typst 0.15 cannot use as what their names promise: fonts and images of kinds that it does
- * not read, and text that is not UTF-8. A name that promises nothing, such as `logo.bin`, is never complained about.
+ * not read, or that are cut off, and text that is not UTF-8. A name that promises nothing, such as `logo.bin`, is never
+ * complained about.
  */
+import { type FontObstacle, readFonts } from "../../rules/fonts/font-file.ts";
+import { isFont, isWebFont } from "../../rules/fonts/font-names.ts";
+import { type ImageKindName, isCutOff } from "./file-ends.ts";
 
 export interface UnusableFile {
   readonly key: string;
   /** What follows the name in a sentence: "is not UTF-8: save it as UTF-8." */
   readonly message: string;
+  /** Whether Typst may make a document with half of it. */
+  readonly isCutOff: boolean;
 }
 
-interface ImageKind {
-  readonly name: string;
+interface ImageKind<Name = string> {
+  readonly name: Name;
   /** The first is what a file should be named. */
   readonly extensions: readonly [string, ...string[]];
   /** How a file begins, in Latin-1. */
@@ -21,7 +27,7 @@ interface ImageKind {
 const HEAD_BYTES = 2048;
 
 /** Typst goes by the end of the name, and by the content only where that is of none of these kinds. */
-const READABLE_IMAGES: readonly ImageKind[] = [
+const READABLE_IMAGES: readonly ImageKind<ImageKindName>[] = [
   { name: "PNG", extensions: ["png"], beginning: /^\x89PNG/ },
   { name: "JPEG", extensions: ["jpg", "jpeg"], beginning: /^\xff\xd8\xff/ },
   { name: "GIF", extensions: ["gif"], beginning: /^GIF8/ },
@@ -38,7 +44,6 @@ const OTHER_IMAGES: readonly ImageKind[] = [
 ];
 const FURTHER_IMAGE_EXTENSION = /^(?:eps|emf|ico|jp2|jxl|psd|wmf)$/;
 
-const FONT_EXTENSION = /^(?:ttf|otf|ttc|otc)$/;
 const FONT_BEGINNING = /^(?:\0.\0\0|OTTO|true|ttcf)/;
 const WEB_FONT_BEGINNING = /^wOF[F2]/;
 
@@ -50,15 +55,17 @@ export function findUnusableFiles(
 ): UnusableFile[] {
   return [...files].flatMap(({ key, bytes }) => {
     const message = explainFile(key, bytes);
-    return message === null ? [] : [{ key, message }];
+    return message === null ? [] : [{ key, message, isCutOff: message === CUT_OFF }];
   });
 }
+
+const CUT_OFF = "is cut off: its end is missing. Get the file again.";
 
 function explainFile(key: string, bytes: Uint8Array): string | null {
   const extension = /\.([a-z0-9]{1,5})$/.exec(key.toLowerCase())?.[1] ?? "";
   if (TEXT_EXTENSION.test(extension)) return explainText(extension, bytes);
   const head = String.fromCharCode(...bytes.subarray(0, HEAD_BYTES));
-  return explainFont(extension, head) ?? explainImage(extension, head);
+  return explainFont(key, bytes, head) ?? explainImage(extension, bytes, head);
 }
 
 function explainText(extension: string, bytes: Uint8Array): string | null {
@@ -75,16 +82,35 @@ function explainText(extension: string, bytes: Uint8Array): string | null {
   }
 }
 
-function explainFont(extension: string, head: string): string | null {
-  const isNamedFont = FONT_EXTENSION.test(extension);
-  if (/^woff2?$/.test(extension) || (isNamedFont && WEB_FONT_BEGINNING.test(head))) {
+const OBSTACLES: Readonly<Record<FontObstacle, string>> = {
+  "cut off": CUT_OFF,
+  "no tables": "lacks tables that Typst needs of a font: head, hhea, maxp and name.",
+  "no PostScript name":
+    "has no PostScript name in its table of names (ID 6), so Typst never sees it: add one with a font editor.",
+  "no family": "has no family in its table of names (ID 1), so Typst never sees it: add one with a font editor.",
+};
+
+function explainFont(key: string, bytes: Uint8Array, head: string): string | null {
+  if (isWebFont(key) || (isFont(key) && WEB_FONT_BEGINNING.test(head))) {
     const name = head.startsWith("wOFF") ? "WOFF" : "WOFF2";
-    return `is ${name}, which Typst does not read: convert it to TTF or OTF.`;
+    return explainWebFont(key, name);
   }
-  return isNamedFont && !FONT_BEGINNING.test(head) ? "is not a font that Typst reads." : null;
+  if (!isFont(key)) return null;
+  if (!FONT_BEGINNING.test(head)) return "is not a font that Typst reads.";
+  const fonts = readFonts(bytes);
+  if (fonts.length === 0) return CUT_OFF;
+  const obstacle = fonts.find((font) => font.obstacle !== null)?.obstacle ?? null;
+  return obstacle === null ? null : OBSTACLES[obstacle];
 }
 
-function explainImage(extension: string, head: string): string | null {
+/** What follows the name of a font for web pages, with a command of fonttools that converts it. */
+export function explainWebFont(key: string, kind = /2$/.test(key) ? "WOFF2" : "WOFF"): string {
+  const plain = key.replace(/\.woff2?$/i, ".ttf");
+  const command = plain === key ? "" : `: fonttools ttLib ${key} -o ${plain}`;
+  return `is ${kind}, which Typst does not read. Convert it to TTF or OTF${command}`;
+}
+
+function explainImage(extension: string, bytes: Uint8Array, head: string): string | null {
   const isOfKind = ({ beginning }: ImageKind) => beginning.test(head);
   const isNamed = ({ extensions }: ImageKind) => extensions.includes(extension);
   const promised = READABLE_IMAGES.find(isNamed);
@@ -92,7 +118,7 @@ function explainImage(extension: string, head: string): string | null {
     const name = OTHER_IMAGES.find(isNamed)?.name ?? (FURTHER_IMAGE_EXTENSION.test(extension) ? extension : null);
     return name === null || READABLE_IMAGES.some(isOfKind) ? null : adviseConversion(name.toUpperCase());
   }
-  if (isOfKind(promised)) return null;
+  if (isOfKind(promised)) return isCutOff(promised.name, bytes) ? CUT_OFF : null;
   const readable = READABLE_IMAGES.find(isOfKind);
   if (readable !== undefined) {
     return `is ${readable.name}, which is not read by this name: let the name end in .${readable.extensions[0]}.`;

@@ -10,8 +10,8 @@ const MAX_SUBTABLES = 64;
 /** The largest fonts have some twenty thousand. */
 const MAX_RANGES = 100_000;
 const MAX_CODE_POINT = 0x10ffff;
-/** For characters beyond U+FFFF as well. */
-const WHOLE_FORMAT = 12;
+/** For characters beyond U+FFFF as well. In the second, all characters of a group have one glyph. */
+const WHOLE_FORMATS: ReadonlySet<number> = new Set([12, 13]);
 /** Of platform and encoding: Unicode, and those of Windows for it. */
 const IS_UNICODE = (platform: number, encoding: number) =>
   platform === 0 || (platform === 3 && [1, 10].includes(encoding));
@@ -40,8 +40,8 @@ export function charactersOf(view: DataView, tables: ReadonlyMap<string, number>
       const isUnicode = IS_UNICODE(view.getUint16(record), view.getUint16(record + 2));
       if (isUnicode) offsets.add(table + view.getUint32(record + 4));
     }
-    // What a table in format 4 has, the one in format 12 has, too.
-    const whole = [...offsets].filter((offset) => view.getUint16(offset) === WHOLE_FORMAT);
+    // What a table in another format has, the one for all of Unicode has, too.
+    const whole = [...offsets].filter((offset) => WHOLE_FORMATS.has(view.getUint16(offset)));
     const subtables = whole.length > 0 ? whole : [...offsets];
     return joinRanges(subtables.flatMap((offset) => readSubtable(view, offset)));
   } catch (error) {
@@ -52,16 +52,33 @@ export function charactersOf(view: DataView, tables: ReadonlyMap<string, number>
 
 type Range = readonly [first: number, last: number];
 
-/** The formats that fonts have for Unicode. Format 14 is of variants, whose characters are in another one. */
+/** The formats that Typst reads. Format 14 is of variants, whose characters are in another one. */
 function readSubtable(view: DataView, at: number): Range[] {
+  const glyph16 = (start: number) => (index: number) => view.getUint16(start + 2 * index);
   switch (view.getUint16(at)) {
+    case 0:
+      return readArray(0, 256, (index) => view.getUint8(at + 6 + index));
     case 4:
       return readSegments(view, at);
-    case WHOLE_FORMAT:
+    case 6:
+      return readArray(view.getUint16(at + 6), view.getUint16(at + 8), glyph16(at + 10));
+    case 10:
+      return readArray(view.getUint32(at + 12), view.getUint32(at + 16), glyph16(at + 20));
+    case 12:
+    case 13:
       return readGroups(view, at);
     default:
       return [];
   }
+}
+
+/** @param glyphAt the glyph of a character, by its place after the first one; 0 if it has none */
+function readArray(first: number, count: number, glyphAt: (index: number) => number): Range[] {
+  const ranges: Range[] = [];
+  for (let index = 0; index < Math.min(count, MAX_CODE_POINT + 1 - first); index++) {
+    if (glyphAt(index) !== 0) addCode(ranges, first + index);
+  }
+  return ranges;
 }
 
 function readSegments(view: DataView, at: number): Range[] {

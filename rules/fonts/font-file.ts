@@ -1,7 +1,6 @@
 /**
- * The families by which Typst 0.15 knows the fonts of a file, from their tables of names, whether they are bold, and which
- * characters they have. A file may be anything: nothing is read beyond its end, and no more tables, names and characters
- * than real fonts have.
+ * The fonts of a file as Typst 0.15 sees them: family, style, weight, width and characters, or why it does not see one. A
+ * file may be anything: nothing is read beyond its end, and no more tables, names and characters than real fonts have.
  */
 import { type CharacterRanges, charactersOf } from "./characters.ts";
 
@@ -14,31 +13,62 @@ const MAX_NAMES = 4096;
 /** In UTF-16. Longer ones name no family: the styles at their end would take time to find. */
 const MAX_NAME_BYTES = 1024;
 const COLLECTION = 0x74746366; // ttcf
-/** Semibold. */
-const MIN_BOLD_WEIGHT = 600;
-
-const NAME_FAMILY = 1;
-const NAME_POST_SCRIPT = 6;
+/** TrueType, that of Apple, and CFF. */
+const VERSIONS: ReadonlySet<number> = new Set([0x00010000, 0x74727565, 0x4f54544f]);
+/** Typst takes as many. */
+const MAX_AXES = 64;
+const FVAR_VERSION = 0x00010000;
+const FIXED_ONE = 0x10000;
+/** Of the oldest version of the table `OS/2`. */
+const OS2_BYTES = 78;
+const NAME = { family: 1, full: 4, postScript: 6 } as const;
 const PLATFORM = { unicode: 0, macintosh: 1, windows: 3 } as const;
+
+export type FontStyle = "normal" | "italic" | "oblique";
+
+/** As `/capabilities.json` publishes it. Ends that differ are those of an axis of a variable font. */
+export interface FontVariant {
+  readonly style: FontStyle;
+  readonly weight: { readonly min: number; readonly max: number };
+  readonly stretch_percent: { readonly min: number; readonly max: number };
+}
 
 export interface FontFace {
   readonly family: string;
-  /** A variable font, and one that Typst knows by a list, may be. */
-  readonly mayBeBold: boolean;
+  /** One for each style that it has; empty if Typst knows the font by a list. */
+  readonly variants: readonly FontVariant[];
+  /** Of fonts that fit equally well, Typst prefers a variable one. */
+  readonly isVariable: boolean;
   /** Whether it is made for text: not for formulas, and not of one width as for code. */
   readonly isForText: boolean;
   readonly characters: CharacterRanges;
 }
 
+/** Why Typst does not see a font, or not all of it. */
+export type FontObstacle = "cut off" | "no tables" | "no PostScript name" | "no family";
+
+export interface FontReading {
+  /** Null if it names none. */
+  readonly family: string | null;
+  /** Null if Typst does not see it. */
+  readonly face: FontFace | null;
+  readonly obstacle: FontObstacle | null;
+}
+
 /** Several in a collection, none in what is not a font. */
 export function fontFaces(file: Uint8Array): FontFace[] {
+  return readFonts(file).flatMap(({ face }) => face ?? []);
+}
+
+/** The fonts of a file, also those that Typst does not see; none of what does not begin as a font. */
+export function readFonts(file: Uint8Array): FontReading[] {
   const view = new DataView(file.buffer, file.byteOffset, file.byteLength);
   const starts = read(() => {
     if (view.getUint32(0) !== COLLECTION) return [0];
     const count = Math.min(view.getUint32(8), MAX_FACES);
     return Array.from({ length: count }, (_, index) => view.getUint32(12 + 4 * index));
   });
-  return (starts ?? []).flatMap((start) => read(() => faceAt(file, view, start)) ?? []);
+  return (starts ?? []).flatMap((start) => read(() => readFont(file, view, start)) ?? []);
 }
 
 /** @returns null if it goes beyond the end of the file */
@@ -51,32 +81,95 @@ function read<T>(action: () => T): T | null {
   }
 }
 
-function faceAt(file: Uint8Array, view: DataView, start: number): FontFace | null {
+/** Offsets of tables by their tags. */
+type Tables = ReadonlyMap<string, number>;
+
+/** As `fontdb` and then `FontInfo::from_ttf` of Typst read it. */
+function readFont(file: Uint8Array, view: DataView, start: number): FontReading | null {
+  if (!VERSIONS.has(view.getUint32(start))) return null;
   const tables = new Map<string, number>();
+  let isCutOff = false;
   for (let index = 0; index < Math.min(view.getUint16(start + 4), MAX_TABLES); index++) {
     const record = start + 12 + 16 * index;
-    tables.set(String.fromCharCode(...file.subarray(record, record + 4)), view.getUint32(record + 8));
+    const [offset, length] = [view.getUint32(record + 8), view.getUint32(record + 12)];
+    const tag = String.fromCharCode(...file.subarray(record, record + 4));
+    if (offset + length > file.length) isCutOff = true;
+    else if (tag !== "OS/2" || length >= OS2_BYTES) tables.set(tag, offset);
   }
   const names = tables.get("name");
-  // Typst ignores a font without these.
-  if (names === undefined || !["head", "hhea", "maxp"].every((tag) => tables.has(tag))) return null;
-  const more = { isForText: !tables.has("MATH") && !hasOneWidth(view, tables), characters: charactersOf(view, tables) };
-  const exception = exceptionalFamily(findName(file, names, NAME_POST_SCRIPT) ?? "");
-  if (exception !== null) return { family: exception, mayBeBold: true, ...more };
-  const family = findName(file, names, NAME_FAMILY);
-  if (family === null) return null;
-  const style = tables.get("OS/2");
-  const weight = style === undefined ? 0 : view.getUint16(style + 4);
-  return { family: removeStyles(family), mayBeBold: tables.has("fvar") || weight >= MIN_BOLD_WEIGHT, ...more };
+  const fail = (obstacle: FontObstacle, family: string | null = null): FontReading => {
+    return { family, face: null, obstacle: isCutOff ? "cut off" : obstacle };
+  };
+  if (names === undefined || !["head", "hhea", "maxp"].every((tag) => tables.has(tag))) return fail("no tables");
+  const postScriptName = findName(file, names, NAME.postScript);
+  const exception = exceptionalFamily(postScriptName ?? "");
+  const ownFamily = findName(file, names, NAME.family);
+  const family = exception ?? (ownFamily === null ? null : removeStyles(ownFamily));
+  if (family === null) return fail("no family");
+  if (postScriptName === null) return fail("no PostScript name", family);
+  const axes = read(() => readAxes(view, tables)) ?? new Map<string, Range>();
+  const face = {
+    family,
+    variants: exception === null ? readVariants(view, tables, axes, findName(file, names, NAME.full) ?? "") : [],
+    isVariable: axes.size > 0,
+    isForText: !tables.has("MATH") && !hasOneWidth(view, tables),
+    characters: charactersOf(view, tables),
+  };
+  return { family, face, obstacle: isCutOff ? "cut off" : null };
 }
 
 /** `isFixedPitch` of the table `post`. */
-function hasOneWidth(view: DataView, tables: ReadonlyMap<string, number>): boolean {
+function hasOneWidth(view: DataView, tables: Tables): boolean {
   const table = tables.get("post");
   return table !== undefined && table + 16 <= view.byteLength && view.getUint32(table + 12) !== 0;
 }
 
-/** The text of a name in the table of names, as `FontInfo::from_ttf` of Typst finds it. */
+type Range = FontVariant["weight"];
+
+/** The ranges of a variable font's axes, by their tags. */
+function readAxes(view: DataView, tables: Tables): ReadonlyMap<string, Range> {
+  const table = tables.get("fvar");
+  const axes = new Map<string, Range>();
+  if (table === undefined || view.getUint32(table) !== FVAR_VERSION) return axes;
+  for (let index = 0; index < Math.min(view.getUint16(table + 8), MAX_AXES); index++) {
+    const axis = table + view.getUint16(table + 4) + 20 * index;
+    const tag = String.fromCharCode(...[0, 1, 2, 3].map((place) => view.getUint8(axis + place)));
+    const [min = 0, usual = 0, max = 0] = [4, 8, 12].map((place) => view.getInt32(axis + place) / FIXED_ONE);
+    axes.set(tag, { min: Math.min(min, usual), max: Math.max(max, usual) });
+  }
+  return axes;
+}
+
+/** The widths of the classes 1 to 9 in the table `OS/2`. */
+const STRETCHES = [50, 62.5, 75, 87.5, 100, 112.5, 125, 150, 200];
+const USUAL = { weight: 400, stretch: 100 } as const;
+
+function readVariants(view: DataView, tables: Tables, axes: ReadonlyMap<string, Range>, fullName: string) {
+  const table = tables.get("OS/2");
+  const field = (offset: number) => (table === undefined ? null : view.getUint16(table + offset));
+  const selection = field(62) ?? 0;
+  const isOblique = (selection & 0x200) !== 0 && (field(0) ?? 0) >= 4;
+  const own: FontStyle =
+    (selection & 1) !== 0 || /italic/i.test(fullName)
+      ? "italic"
+      : isOblique || /oblique|slanted/i.test(fullName)
+        ? "oblique"
+        : "normal";
+  const styles = new Set<FontStyle>([own]);
+  if (axes.has("ital")) styles.add("italic");
+  if (axes.has("slnt")) styles.add("oblique");
+  const stretch = STRETCHES[(field(6) ?? 0) - 1] ?? USUAL.stretch;
+  const range = (axis: string, value: number, limits: Range) => {
+    const { min, max } = axes.get(axis) ?? { min: value, max: value };
+    const clamp = (number: number) => Math.min(Math.max(number, limits.min), limits.max);
+    return { min: clamp(min), max: clamp(max) };
+  };
+  const weight = range("wght", field(4) ?? USUAL.weight, { min: 100, max: 900 });
+  const stretch_percent = range("wdth", stretch, { min: 50, max: 200 });
+  return [...styles].map((style): FontVariant => ({ style, weight, stretch_percent }));
+}
+
+/** The text of a name in the table of names, as Typst finds it: the first one that it can decode. */
 function findName(file: Uint8Array, table: number, name: number): string | null {
   const view = new DataView(file.buffer, file.byteOffset, file.byteLength);
   const texts = table + view.getUint16(table + 4);
@@ -94,7 +187,7 @@ function findName(file: Uint8Array, table: number, name: number): string | null 
 
 function textEncoding(platform: number, encoding: number): string | null {
   if (platform === PLATFORM.unicode) return "utf-16be";
-  if (platform === PLATFORM.windows) return [0, 1, 10].includes(encoding) ? "utf-16be" : null;
+  if (platform === PLATFORM.windows) return [0, 1].includes(encoding) ? "utf-16be" : null;
   return platform === PLATFORM.macintosh && encoding === 0 ? "macintosh" : null;
 }
 

@@ -84,28 +84,51 @@ export function fontOf(tables: FontTables, fileOffset = 0): Buffer {
   return Buffer.concat([header, ...bodies]);
 }
 
-/** A table of names that gives a font its family, in the style Regular. */
-export function nameTable(family: string): Buffer {
-  const names = [
-    [1, family],
-    [2, "Regular"],
-    [4, family],
-    [6, family.replaceAll(" ", "")],
-  ] as const;
-  const texts = names.map(([, text]) => Buffer.from(text, "utf16le").swap16());
+/** A table of names that gives a font its family, in the style Regular. @param more further names by their ids; null leaves one out */
+export function nameTable(family: string, more: Readonly<Record<number, string | null>> = {}): Buffer {
+  const usual = { 1: family, 2: "Regular", 4: family, 6: family.replaceAll(" ", "") };
+  const names = Object.entries({ ...usual, ...more }).flatMap(([id, text]) =>
+    text === null ? [] : [[Number(id), Buffer.from(text, "utf16le").swap16()] as const],
+  );
   const header = Buffer.alloc(6 + 12 * names.length);
   header.writeUInt16BE(names.length, 2);
   header.writeUInt16BE(header.length, 4);
   let offset = 0;
-  for (const [index, [id]] of names.entries()) {
-    const length = texts[index]?.length ?? 0;
+  for (const [index, [id, text]] of names.entries()) {
     // Windows, Unicode, English (United States).
-    for (const [place, value] of [3, 1, 0x409, id, length, offset].entries()) {
+    for (const [place, value] of [3, 1, 0x409, id, text.length, offset].entries()) {
       header.writeUInt16BE(value, 6 + 12 * index + 2 * place);
     }
-    offset += length;
+    offset += text.length;
   }
-  return Buffer.concat([header, ...texts]);
+  return Buffer.concat([header, ...names.map(([, text]) => text)]);
+}
+
+/** A table of axes, `fvar`: each with its least, usual and greatest value. */
+export function axisTable(axes: Readonly<Record<string, readonly [min: number, usual: number, max: number]>>): Buffer {
+  const entries = Object.entries(axes);
+  const table = Buffer.alloc(16 + 20 * entries.length);
+  for (const [place, value] of [1, 0, 16, 2, entries.length, 20, 0, 4].entries()) table.writeUInt16BE(value, 2 * place);
+  for (const [index, [tag, values]] of entries.entries()) {
+    table.write(tag, 16 + 20 * index, "latin1");
+    for (const [place, value] of values.entries()) table.writeInt32BE(value * 0x10000, 20 + 20 * index + 4 * place);
+  }
+  return table;
+}
+
+/** A font with other values in its table `OS/2`. */
+export function withStyle(
+  font: Buffer,
+  values: { readonly weight?: number; readonly width?: number; readonly selection?: number },
+): Buffer {
+  const table = Buffer.from(tablesOf(font).get("OS/2") ?? []);
+  const places = [
+    [4, values.weight],
+    [6, values.width],
+    [62, values.selection],
+  ] as const;
+  for (const [at, value] of places) if (value !== undefined) table.writeUInt16BE(value, at);
+  return withTables(font, { "OS/2": table });
 }
 
 /** A table of characters, `cmap`, with these ranges of code points. */
@@ -124,6 +147,27 @@ export function characterTable(...ranges: readonly (readonly [first: number, las
   ];
   for (const [index, value] of numbers.entries()) table.writeUInt32BE(value, HEADER_BYTES + 4 + 4 * index);
   return table;
+}
+
+/** The same with one subtable, which the caller has made. */
+export function otherCharacterTable(platform: number, encoding: number, subtable: Buffer): Buffer {
+  const header = Buffer.alloc(12);
+  for (const [place, value] of [0, 1, platform, encoding].entries()) header.writeUInt16BE(value, 2 * place);
+  header.writeUInt32BE(header.length, 8);
+  return Buffer.concat([header, subtable]);
+}
+
+/** Tables that colour a glyph red: Typst then draws it instead of writing text in the font. */
+export function colourTables(glyph: number): Readonly<Record<string, Buffer>> {
+  const words = (...values: readonly number[]) => {
+    const table = Buffer.alloc(2 * values.length);
+    for (const [index, value] of values.entries()) table.writeUInt16BE(value, 2 * index);
+    return table;
+  };
+  // One glyph of one layer, which is itself in colour 0. Offsets have two words.
+  const COLR = words(0, 1, 0, 14, 0, 20, 1, glyph, 0, 1, glyph, 0);
+  const CPAL = words(0, 1, 1, 1, 0, 14, 0, 0x0000, 0xffff);
+  return { COLR, CPAL };
 }
 
 /** Liberation Sans under another name and scaled to twice its size, which distinguishes it from every other font. */

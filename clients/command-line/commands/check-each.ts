@@ -3,6 +3,7 @@ import { firstInWords } from "../../typescript/size-in-words.ts";
 import { dataOf, type EachDocument, readEachProject } from "../each/documents.ts";
 import { EqualDocuments } from "../each/equal-documents.ts";
 import { CommandError, EXIT_CODES, type ExitCode } from "../exit-codes.ts";
+import { fitFiles } from "../fit-files.ts";
 import { type LocalRender, renderLocally } from "../local/compile.ts";
 import { sayDiagnostics } from "../local/diagnostics.ts";
 import { compareWithService, makeCapabilitiesReader } from "../local/missing-here.ts";
@@ -31,10 +32,9 @@ export async function checkEach(source: string, flags: CheckFlags, signal: Abort
   }
   const output = outputOf(flags);
   // No file is written, but a pattern for file names is validated.
-  const { project, documents, reading } = await readEachProject(
-    { ...flags, source, each, template: flags.output ?? "{#}" },
-    "check",
-  );
+  const read = await readEachProject({ ...flags, source, each, template: flags.output ?? "{#}" }, "check");
+  const { documents, reading } = read;
+  const project = await fitFiles(read.project, flags, null);
   await requireValidDocuments(project, each, documents, "compiled");
   const local = await localSettings(flags);
   const capabilities = makeCapabilitiesReader(flags.url, signal);

@@ -8,6 +8,7 @@ import type { Command } from "@commander-js/extra-typings";
 import type { Output } from "../../../rules/output-options.ts";
 import { cacheFolder } from "../../../typst/cache-folder.mjs";
 import { CommandError, EXIT_CODES, type ExitCode } from "../exit-codes.ts";
+import { fitFiles } from "../fit-files.ts";
 import { type Compiled, renderLocally } from "../local/compile.ts";
 import { sayDiagnostics } from "../local/diagnostics.ts";
 import { compareWithService, type MissingInWords, makeCapabilitiesReader } from "../local/missing-here.ts";
@@ -51,7 +52,7 @@ async function checkProject(
   const output = outputOf(flags);
   if (flags.output === STANDARD_OUTPUT) throw new CommandError("check does not write to standard output: use render.");
   if (flags.output !== undefined) await requireOutputPlace(flags.output);
-  const project = await openDocumentProject(source, flags, "check", flags.output);
+  const project = await fitFiles(await openDocumentProject(source, flags, "check", flags.output), flags, null);
   watchAlso(filesOutsideFolder(project));
   const data = await readData(project, flags.data ?? null);
   await requireValidData(project, data, "compiled");

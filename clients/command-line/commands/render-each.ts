@@ -14,6 +14,7 @@ import {
 } from "../each/documents.ts";
 import { EACH_RETRY, type EachOutcome, EachRun, summarise } from "../each/run.ts";
 import { CommandError, type ExitCode } from "../exit-codes.ts";
+import { fitFiles } from "../fit-files.ts";
 import { runInterruptible } from "../interruption.ts";
 import { addWarnings, findMissingFonts, findProjectFonts, requireFonts, textOfImages } from "../missing-fonts.ts";
 import { outputOf, STANDARD_OUTPUT } from "../output-options.ts";
@@ -38,10 +39,11 @@ export async function renderEach(source: string, flags: RenderFlags, signal: Abo
   const output = outputOf(withEInvoiceOutput(flags));
   const finish = await documentFinisher(flags);
   const read = await readEachProject({ ...flags, source, each, template }, "render");
-  const { project, documents } = read;
+  const { documents } = read;
+  const project = await fitFiles(read.project, flags, flags.dryRun ? null : signal);
   await requireValidDocuments(project, each, documents, "sent");
-  await requireOwnFolders(template, read);
-  await requireOwnFiles(read, flags.overwrite === true);
+  await requireOwnFolders(template, { ...read, project });
+  await requireOwnFiles({ ...read, project }, flags.overwrite === true);
   const first = documents[0];
   if (flags.dryRun && first !== undefined) {
     const data = dataOf(first);
@@ -50,7 +52,7 @@ export async function renderEach(source: string, flags: RenderFlags, signal: Abo
     return planEach(planned, documents, flags, signal);
   }
   const wanted = findProjectFonts(project);
-  const prepared = { ...read, output, wanted, finish };
+  const prepared = { ...read, project, output, wanted, finish };
   return runInterruptible(() => sendAll(prepared, { ...flags, source, each, output: template }, signal));
 }
 

@@ -5,6 +5,7 @@ import type { WantedFonts } from "../../typescript/fonts/missing-fonts.ts";
 import { sizeInWords } from "../../typescript/size-in-words.ts";
 import { documentFinisher, type FinishDocument, withEInvoiceOutput } from "../e-invoice.ts";
 import { CommandError, EXIT_CODES, exitCodeOf } from "../exit-codes.ts";
+import { fitFiles } from "../fit-files.ts";
 import { runInterruptible } from "../interruption.ts";
 import {
   addWarnings,
@@ -63,7 +64,8 @@ async function render(source: string, flags: RenderFlags, signal: AbortSignal): 
   const place = flags.output ?? `${await projectName(source)}.${extensionOf(output)}`;
   if (flags.output === undefined) await requireFilePlace(place);
   else if (place !== STANDARD_OUTPUT) await requireOutputPlace(place);
-  const project = await openDocumentProject(source, flags, "render", place);
+  const opened = await openDocumentProject(source, flags, "render", place);
+  const project = await fitFiles(opened, flags, flags.dryRun ? null : signal);
   const data = await readData(project, flags.data ?? null);
   const request = requestOf(project, data, output);
   await requireValidData(project, data, "sent");

@@ -23,6 +23,7 @@ import {
 } from "../cases/case-files.ts";
 import { type CaseResult, htmlReport, junitReport } from "../cases/test-report.ts";
 import { CommandError, EXIT_CODES, type ExitCode } from "../exit-codes.ts";
+import { fitFiles } from "../fit-files.ts";
 import { runInterruptible } from "../interruption.ts";
 import { renderLocally } from "../local/compile.ts";
 import { localSettings } from "../local/operator-folders.ts";
@@ -101,11 +102,8 @@ async function testTemplate(source: string, flags: TestFlags, signal: AbortSigna
   // They may name files that the template reads.
   const data = cases.flatMap(({ dataPath }) => dataPath ?? []);
   const collected = await collectProject(source, { ...options, data });
-  const project = handOver(
-    collected,
-    { inputs: flags.input, dataInput: flags.dataAsInput, data: "the cases", isStrict: true },
-    "compiled",
-  );
+  const given = { inputs: flags.input, dataInput: flags.dataAsInput, data: "the cases", isStrict: true } as const;
+  const project = await fitFiles(handOver(collected, given, "compiled"), { url: flags.url }, null);
   // Of the other notes, the cases themselves show what is wrong.
   if (!flags.json) for (const note of project.notes.slice(collected.notes.length)) say(`note: ${note}`);
   const render =

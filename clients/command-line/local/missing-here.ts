@@ -7,22 +7,23 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { Capabilities } from "../../../protocol/capabilities.ts";
 import { type Script, scriptOf } from "../../../rules/fonts/scripts.ts";
+import { FAMILIES_OF_TYPST } from "../../../rules/fonts/typst-fonts.ts";
 import type { Output } from "../../../rules/output-options.ts";
 import { formatPackageSpec, parsePackageSpec } from "../../../rules/package-spec.ts";
 import { readDocumentFonts } from "../../typescript/fonts/document-fonts.ts";
 import {
   describeMisplaced,
+  describeStrayIcons,
   findMisplacedScripts,
   namesOfCharacters,
   namesOfScripts,
   remedyFor,
 } from "../../typescript/fonts/font-findings.ts";
-import { describeMissingBold, type WantedFonts } from "../../typescript/fonts/missing-fonts.ts";
+import { describeFontNotes, describeWebFonts, type WantedFonts } from "../../typescript/fonts/missing-fonts.ts";
 import { describeForeignObjects, describeSvgFamilies } from "../../typescript/fonts/svg-fonts.ts";
 import { suggestProjectFamily } from "../missing-fonts.ts";
 import { howToProvide } from "../packages/package-folders.ts";
 import type { MissingPackage } from "../packages/packages.ts";
-import { FAMILIES_OF_TYPST } from "../project/fonts.ts";
 import type { Project } from "../project/project.ts";
 import type { DataText } from "../project/request.ts";
 import { serviceCapabilities } from "../service-cache.ts";
@@ -87,7 +88,7 @@ export async function compareWithService(
   const packages = compiled.ok ? new Set<string>() : missingPackages(rendered.compiled, project, local);
   const ofTypst = new Set([...wanted.brought, ...FAMILIES_OF_TYPST]);
   const ofImages = describeSvgFamilies(wanted.images, ofTypst, "this machine");
-  const isComplete = families.size + packages.size + ofImages.length === 0 && wanted.withoutBold === null;
+  const isComplete = families.size + packages.size + ofImages.length === 0 && wanted.incomplete === null;
   const service = isComplete ? null : await checked.capabilities();
   const onlyThere = (what: string, option: string) =>
     notes.push(`The service has ${what}, but this machine does not: name a folder with ${option}.`);
@@ -100,12 +101,13 @@ export async function compareWithService(
       warnings.push(`${who} font family "${family}": Typst uses another font.${suggest(family)}`);
     }
   }
+  if ([...families].some((family) => !familiesThere.has(family))) warnings.push(...describeWebFonts(wanted.webFonts));
   const packagesThere = new Set(service?.packages.map(formatPackageSpec));
   for (const name of packages) {
     if (packagesThere.has(name)) onlyThere(name, "--package-path");
     else notes.push(...explainMissing(name, project, service === null));
   }
-  if (service !== null) notes.push(...describeMissingBold(wanted, service.fonts));
+  notes.push(...describeFontNotes(wanted, service?.fonts ?? null));
   if (service !== null) {
     const known = new Set([...wanted.brought, ...familiesThere]);
     warnings.push(...describeSvgFamilies(wanted.images, known, "the service"));
@@ -167,6 +169,7 @@ async function missingText(
     what: describeMisplaced(misplaced),
     scripts: misplaced.scripts,
   }));
+  if (document !== null) found.push(...describeStrayIcons(document).map((what) => ({ what, scripts: null })));
   if (document?.boxes === 0) return found;
   const { undisplayable } = await compileLocally(compilation, signal);
   if (undisplayable === null) return found;

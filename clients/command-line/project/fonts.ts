@@ -7,9 +7,10 @@ import { isUtf8 } from "node:buffer";
 import { join } from "node:path";
 import { isValidKey } from "../../../rules/files-rules.ts";
 import { hasCharacter } from "../../../rules/fonts/characters.ts";
-import { type FontFace, fontFaces } from "../../../rules/fonts/font-file.ts";
-import { isFont } from "../../../rules/fonts/font-names.ts";
+import { type FontFace, type FontReading, readFonts } from "../../../rules/fonts/font-file.ts";
+import { isFont, isWebFont } from "../../../rules/fonts/font-names.ts";
 import { charactersBeyondTypst, SCRIPTS_OF_TYPST, type Script, scriptsOfFonts } from "../../../rules/fonts/scripts.ts";
+import { FAMILIES_OF_TYPST } from "../../../rules/fonts/typst-fonts.ts";
 import { suggestFileKey } from "../../typescript/file-key-suggestion.ts";
 import { readFamilyNames } from "../../typescript/fonts/missing-fonts.ts";
 import type { CollectedFiles } from "./collected-files.ts";
@@ -18,20 +19,17 @@ import { readNamed, STANDARD_INPUT } from "./folder.ts";
 import { findFiles, searchRoot } from "./folder-files.ts";
 import { stringLiterals } from "./literals.ts";
 
-const FONTS = "**/*.{ttf,otf,ttc,otc,TTF,OTF,TTC,OTC}";
+const FONTS = "**/*.{ttf,otf,ttc,otc,woff,woff2,TTF,OTF,TTC,OTC,WOFF,WOFF2}";
 /** Of a larger collection of fonts, the first ones count. */
 const MAX_FONTS = 1000;
 /** A font that has it has emoji, which a source names: `emoji.rocket`. */
 const GRINNING_FACE = 0x1f600;
-export const FAMILIES_OF_TYPST: ReadonlySet<string> = new Set([
-  ...["dejavu sans mono", "libertinus serif", "new computer modern", "new computer modern math"],
-]);
 
 /**
  * Adds the fonts to what is sent.
  *
  * @param lacksPackages whether a package is imported that is not here, so that nobody knows what it names
- * @returns the keys of those that are not, and their families
+ * @returns the keys of those that are added, of those that are not, with their families, and of fonts for web pages
  */
 export async function addFonts(project: SendingProject, lacksPackages: boolean, files: CollectedFiles) {
   const { root, isWhole, excluded } = project;
@@ -39,21 +37,28 @@ export async function addFonts(project: SendingProject, lacksPackages: boolean, 
   const own = new Set(await findFiles(project, [isWhole ? FONTS : `fonts/${FONTS}`]));
   const need = await needOf(project, lacksPackages, files);
   const others = need.isOfTypst || isWhole ? [] : ((await searchRoot(project, [])) ?? []);
-  const keys = [...new Set([...own, ...others.filter(isFont)])].filter((key) => !excluded.has(join(root, key)));
+  const keys = [...new Set([...own, ...others])].filter((key) => !excluded.has(join(root, key)) && !files.has(key));
   const unusedFonts: string[] = [];
   const unusedFamilies = new Set<string>();
-  for (const key of keys.slice(0, MAX_FONTS)) {
-    if (files.has(key)) continue;
+  const added = new Set<string>();
+  for (const key of keys.filter(isFont).slice(0, MAX_FONTS)) {
     const bytes = await readNamed(join(root, key), key, root);
-    const faces = fontFaces(bytes);
-    if (isNeeded(need, faces, own.has(key))) files.set(key, bytes);
-    else {
+    const fonts = readFonts(bytes);
+    if (isNeeded(need, fonts, own.has(key))) {
+      files.set(key, bytes);
+      added.add(key);
+    } else {
       unusedFonts.push(key);
-      for (const { family } of faces) unusedFamilies.add(family);
+      for (const { family } of fonts) if (family !== null) unusedFamilies.add(family);
     }
   }
-  renameFonts(files);
-  return { unusedFonts, unusedFamilies: [...unusedFamilies] };
+  const names = renameFonts(files);
+  return {
+    addedFonts: [...added].map((key) => names.get(key) ?? key),
+    unusedFonts,
+    unusedFamilies: [...unusedFamilies],
+    webFonts: keys.filter(isWebFont),
+  };
 }
 
 interface FontNeed {
@@ -90,15 +95,15 @@ async function needOf(
   };
 }
 
-function isNeeded(need: FontNeed, faces: readonly FontFace[], isOwn: boolean): boolean {
+function isNeeded(need: FontNeed, fonts: readonly FontReading[], isOwn: boolean): boolean {
   if (isOwn && need.hasUnknownFamilies) return true;
+  const faces = fonts.flatMap(({ face }) => face ?? []);
   // What is no font is sent, so that the caller is told.
   if (isOwn && faces.length === 0) return true;
   if (isOwn && need.hasUnknownScripts && faces.some(hasOtherScripts)) return true;
-  return faces.some(
-    ({ family, characters }) =>
-      need.families.has(family.toLowerCase()) ||
-      need.characters.some((codePoint) => hasCharacter(characters, codePoint)),
+  return (
+    fonts.some(({ family }) => family !== null && need.families.has(family.toLowerCase())) ||
+    faces.some(({ characters }) => need.characters.some((codePoint) => hasCharacter(characters, codePoint)))
   );
 }
 
@@ -109,10 +114,15 @@ function hasOtherScripts(face: FontFace): boolean {
   return scriptsOfFonts([face]).some((script) => !ofTypst.has(script));
 }
 
-function renameFonts(files: CollectedFiles): void {
+/** @returns the new names by the old ones */
+function renameFonts(files: CollectedFiles): ReadonlyMap<string, string> {
+  const names = new Map<string, string>();
   for (const [key, bytes] of [...files]) {
     if (!isFont(key) || isValidKey(key)) continue;
     files.delete(key);
-    files.set(suggestFileKey(key, files.keys()), bytes);
+    const name = suggestFileKey(key, files.keys());
+    names.set(key, name);
+    files.set(name, bytes);
   }
+  return names;
 }

@@ -8,10 +8,9 @@ import { requestPackageFolder } from "../../../rules/package-spec.ts";
 import { DATA_BINDINGS } from "../../../typst/program-text.ts";
 import { DATA_PATH, SOURCE_PATH } from "../../typescript/saved-draft.ts";
 import { countInWords, firstInWords } from "../../typescript/size-in-words.ts";
-import { findUnusableFiles } from "../../typescript/unusable-files.ts";
+import { findUnusableFiles, type UnusableFile } from "../../typescript/unusable-files.ts";
 import { addPackages, isPackage, type ProjectPackages } from "../packages/packages.ts";
 import { printableLine } from "../terminal.ts";
-import type { CollectedFiles } from "./collected-files.ts";
 import { collectFilesToSend } from "./files-to-send.ts";
 import { byteOrderMarkNote, isBelow, isFile, isFolder, keyBelow, projectFolder, readNamed } from "./folder.ts";
 import { addFonts } from "./fonts.ts";
@@ -48,6 +47,12 @@ export interface Project extends ProjectTexts {
   /** Keys of fonts that are left out, because nothing asks for their family or their characters. */
   readonly unusedFonts: readonly string[];
   readonly unusedFamilies: readonly string[];
+  /** Keys of fonts that the command has added by itself. */
+  readonly addedFonts: readonly string[];
+  /** Keys of fonts for web pages, which are not sent: Typst reads none. */
+  readonly webFonts: readonly string[];
+  /** Files of which the end is missing, one sentence each: Typst may make a document with half of one. */
+  readonly cutOff: readonly string[];
   /** What the caller should know about the files that are sent, one sentence each. */
   readonly notes: readonly string[];
   /** Files that a source reads and that do not exist, one sentence each. Typst may never read them. */
@@ -160,8 +165,9 @@ async function collectBelow(
   const { files, leftOut, warnings, outside, onlyMentioned, computing, byKind, isTooLarge } = collected;
   const readsData = READS_DATA.test(source.toString("utf8"));
   const { notes: packageNotes, ...packages } = await addPackages(files, sending);
-  const { unusedFonts, unusedFamilies } = await addFonts(sending, packages.missing.length > 0, files);
-  const sourceNotes = [...byteOrderMarkNote(source, sourceName), ...describeUnusableFiles(files), ...packageNotes];
+  const fonts = await addFonts(sending, packages.missing.length > 0, files);
+  const unusable = findUnusableFiles([...files].map(([key, bytes]) => ({ key, bytes })));
+  const sourceNotes = [...byteOrderMarkNote(source, sourceName), ...describeUnusableFiles(unusable), ...packageNotes];
   if (hasDataFile && dataPath === null && data.length === 0 && readsData) {
     const file = pathBesideSource({ sourceName }, DATA_PATH);
     sourceNotes.push(`${file} is not used, because the source is not ${SOURCE_PATH}: to use it, add --data ${file}.`);
@@ -198,8 +204,8 @@ async function collectBelow(
     computesPaths: computing.size > 0,
     byKind,
     leftOut: leftOutKeys,
-    unusedFonts,
-    unusedFamilies,
+    ...fonts,
+    cutOff: describeUnusableFiles(unusable.filter(({ isCutOff }) => isCutOff)).map(printableLine),
     notes: sourceNotes.map(printableLine),
     warnings: warnings.map(printableLine),
   };
@@ -211,8 +217,7 @@ async function placeWithoutLinks(file: string): Promise<string> {
   return join(await realpath(folder).catch(() => folder), basename(file));
 }
 
-function describeUnusableFiles(files: CollectedFiles): string[] {
-  const found = findUnusableFiles([...files].map(([key, bytes]) => ({ key, bytes })));
+function describeUnusableFiles(found: readonly UnusableFile[]): string[] {
   const more = found.length - MAX_UNUSABLE;
   const sentences = found.slice(0, MAX_UNUSABLE).map(({ key, message }) => `${key} ${message}`);
   return more > 0 ? [...sentences, `Typst cannot use ${countInWords(more, "more file")}.`] : sentences;

@@ -8,8 +8,8 @@ import { fetchCapabilities } from "../../typescript/capabilities.ts";
 import { readDocumentFonts } from "../../typescript/fonts/document-fonts.ts";
 import { describeDocumentFonts } from "../../typescript/fonts/font-findings.ts";
 import {
+  describeFontNotes,
   describeImages,
-  describeMissingBold,
   describeMissingFamilies,
   findWantedFonts,
 } from "../../typescript/fonts/missing-fonts.ts";
@@ -33,12 +33,13 @@ function warningsOn(rendered: RenderedText, capabilities: Capabilities | null): 
   const document = rendered.pdf === null ? null : readDocumentFonts(rendered.pdf);
   const ofDocument = document === null ? [] : describeDocumentFonts(document, wanted.named);
   const ofImages = describeImages(wanted, capabilities?.fonts ?? null);
-  if (capabilities === null) return [...ofImages, ...ofDocument];
+  const notes = describeFontNotes(wanted, capabilities?.fonts ?? null);
+  if (capabilities === null) return [...notes, ...ofImages, ...ofDocument];
   const { fonts, scripts } = capabilities;
   const suggest = suggestFamily([...wanted.offered, ...fonts.map(({ family }) => family)]);
   return [
     ...describeMissingFamilies(wanted.families, wanted, fonts, suggest),
-    ...describeMissingBold(wanted, fonts),
+    ...notes,
     ...ofImages,
     ...(document === null ? describeUncoveredScripts(rendered, scripts) : ofDocument),
   ];

@@ -24,6 +24,7 @@ const MAX_OBJECT_BYTES = 256 * 1024 ** 2;
 const MAX_CONTENT_BYTES = 256 * 1024 ** 2;
 const MAX_DEPTH = 64;
 const MAX_BOXED_CHARACTERS = 1000;
+export const PRIVATE_USE = /\p{Co}/u;
 
 /** @returns null for what is not a PDF as Typst writes it, or is too large to be read */
 export function readDocumentFonts(bytes: Uint8Array): DocumentFonts | null {
@@ -42,7 +43,7 @@ type Resources = ReadonlyMap<string, PdfValue> | null;
 
 class FontReader implements DocumentFonts {
   readonly #file: PdfFile;
-  readonly #byNumber = new Map<number, DocumentFont>();
+  readonly #byNumber = new Map<number, { readonly name: string; readonly characters: Set<string> }>();
   /** The objects that were read, which several pages may use. */
   readonly #seen = new Set<number>();
   #contentBytesLeft = MAX_CONTENT_BYTES;
@@ -77,11 +78,7 @@ class FontReader implements DocumentFonts {
     this.#contentBytesLeft -= content.length;
     const fonts = this.#file.dictionary(resources?.get("Font")) ?? new Map<string, PdfValue>();
     for (const font of fonts.values()) this.#readFont(font);
-    const { count, characters } = findBoxes(content);
-    this.boxes += count;
-    for (const character of characters) {
-      if (this.boxedCharacters.size < MAX_BOXED_CHARACTERS) this.boxedCharacters.add(character);
-    }
+    this.#readTexts(content, (name) => fonts.get(name));
     for (const kind of ["XObject", "Pattern"]) {
       for (const inner of this.#file.dictionary(resources?.get(kind))?.values() ?? []) {
         const dictionary = this.#file.dictionary(inner);
@@ -101,6 +98,21 @@ class FontReader implements DocumentFonts {
       name: name.replace(/^[A-Z]{6}\+/, "").replace(/-Identity-H$/, ""),
       characters: map === undefined ? new Set() : charactersOf(map),
     });
+  }
+
+  /** Counts the boxes. Of equal glyphs with several meanings, Typst writes the later ones beside the text. */
+  #readTexts(content: Uint8Array, fontOf: (name: string) => PdfValue | undefined): void {
+    for (const { font, boxes, meaning } of findTexts(content)) {
+      const reference = fontOf(font);
+      // One without a number has a byte for each glyph, of which none is a box: colour emoji.
+      const own = reference instanceof PdfReference ? this.#byNumber.get(reference.number) : undefined;
+      if (own === undefined) continue;
+      this.boxes += boxes;
+      for (const character of meaning) {
+        if (boxes === 0 && PRIVATE_USE.test(character)) own.characters.add(character);
+        else if (boxes > 0 && this.boxedCharacters.size < MAX_BOXED_CHARACTERS) this.boxedCharacters.add(character);
+      }
+    }
   }
 
   #isSeen(value: PdfValue | undefined): boolean {
@@ -132,32 +144,37 @@ function decodeUtf16(hex: string): string {
   return String.fromCharCode(...units.map((unit) => Number.parseInt(unit, 16)));
 }
 
-/** What matters of page content: strings, the operators that show them, and what text a span of them stands for. */
-const CONTENT = /\(|<FEFF([0-9A-F]*)>>>BDC\b|\b(?:TJ|Tj|BDC|EMC)\b/g;
+/** What matters of page content: strings, their font, the operators that show them, and what text a span stands for. */
+const CONTENT = /\(|\/(\w+) [-\d.]+ Tf\b|<FEFF([0-9A-F]*)>>>BDC\b|\b(?:TJ|Tj|BDC|EMC)\b/g;
 
-/** Glyph 0 of a font is its box. Of equal glyphs with several meanings, Typst writes the later ones beside the text. */
-function findBoxes(bytes: Uint8Array): { count: number; characters: Set<string> } {
+interface ShownText {
+  /** Its name among the resources. */
+  readonly font: string;
+  /** How often it has glyph 0, the box of a font whose glyphs have two bytes each. */
+  readonly boxes: number;
+  /** The text that it stands for, where Typst says so. */
+  readonly meaning: string;
+}
+
+function* findTexts(bytes: Uint8Array): Generator<ShownText, void, void> {
   const content = new TextDecoder("latin1").decode(bytes);
-  const characters = new Set<string>();
   const token = new RegExp(CONTENT);
-  let count = 0;
+  let font = "";
   let boxes = 0;
   let meaning = "";
   for (let match = token.exec(content); match !== null; match = token.exec(content)) {
-    const [word, text] = match;
+    const [word, name, text] = match;
     if (word === "(") {
       const string = readString(bytes, token.lastIndex);
       boxes += string.boxes;
       token.lastIndex = string.end;
       continue;
     }
-    if (word === "TJ" || word === "Tj") {
-      count += boxes;
-      if (boxes > 0) for (const character of meaning) characters.add(character);
-    } else meaning = text === undefined ? "" : decodeUtf16(text);
+    if (name !== undefined) font = name;
+    else if (word === "TJ" || word === "Tj") yield { font, boxes, meaning };
+    else meaning = text === undefined ? "" : decodeUtf16(text);
     boxes = 0;
   }
-  return { count, characters };
 }
 
 const CODE = { open: 0x28, close: 0x29, backslash: 0x5c, zero: 0x30, seven: 0x37 } as const;

@@ -1,13 +1,8 @@
 /** What is wrong with the text of a finished PDF because a font is missing, in sentences: the file itself shows it. */
 import { isShaped, nameOfScript, type Script, scriptOf } from "../../../rules/fonts/scripts.ts";
+import { TYPST_FONTS } from "../../../rules/fonts/typst-fonts.ts";
 import { firstInWords } from "../size-in-words.ts";
-import type { DocumentFonts } from "./document-fonts.ts";
-
-/** Fonts for formulas and for code that Typst itself brings, by the names in a PDF and in a source. */
-const OWN_SPECIAL_FONTS = [
-  { pattern: /^NewCMMath-/, family: "New Computer Modern Math", purpose: "formulas" },
-  { pattern: /^DejaVuSansMono/, family: "DejaVu Sans Mono", purpose: "code" },
-] as const;
+import { type DocumentFonts, PRIVATE_USE } from "./document-fonts.ts";
 
 export const FONT_REMEDY =
   "Add a font with such characters to the request, a subset of one if it is large, or ask the operator for one (npm run fonts -- add noto).";
@@ -19,14 +14,15 @@ const MAX_NAMED = 10;
 export function remedyFor(characters: Iterable<string>): string {
   const all = [...characters];
   if (all.length === 0) return `${FONT_REMEDY} An icon, as of Font Awesome, needs its own font.`;
-  const icons = all.filter((character) => /\p{Co}/u.test(character));
+  const icons = all.filter((character) => PRIVATE_USE.test(character));
   if (icons.length === 0) return FONT_REMEDY;
   return icons.length === all.length ? ICON_REMEDY : `${ICON_REMEDY} ${FONT_REMEDY}`;
 }
 
 /** @param named the families that the templates name, in lower case: what they ask for is what they want */
 export function describeDocumentFonts(document: DocumentFonts, named: ReadonlySet<string>): string[] {
-  const sentences = findMisplacedScripts(document, named).map(describeMisplaced);
+  const misplaced = findMisplacedScripts(document, named).map(describeMisplaced);
+  const sentences = [...describeStrayIcons(document), ...misplaced];
   return document.boxes === 0 ? sentences : [describeBoxes(document), ...sentences];
 }
 
@@ -39,9 +35,9 @@ export interface MisplacedScripts {
 
 /** Scripts whose letters join or move, in a font that is none for them. */
 export function findMisplacedScripts(document: DocumentFonts, named: ReadonlySet<string>): MisplacedScripts[] {
-  return OWN_SPECIAL_FONTS.flatMap(({ pattern, family, purpose }) => {
-    if (named.has(family.toLowerCase())) return [];
-    const fonts = document.fonts.filter(({ name }) => pattern.test(name));
+  return TYPST_FONTS.flatMap(({ postScriptName, family, purpose }) => {
+    if (purpose === "text" || named.has(family.toLowerCase())) return [];
+    const fonts = document.fonts.filter(({ name }) => postScriptName.test(name));
     const scripts = shapedScripts(fonts.flatMap(({ characters }) => [...characters]));
     return scripts.length === 0 ? [] : [{ scripts, family, purpose }];
   });
@@ -49,6 +45,21 @@ export function findMisplacedScripts(document: DocumentFonts, named: ReadonlySet
 
 export function describeMisplaced({ scripts, family, purpose }: MisplacedScripts): string {
   return `No font for text has the letters of ${namesOfScripts(scripts)}, so Typst sets them in ${family}, a font for ${purpose}: they do not join, move and merge as they should. ${FONT_REMEDY}`;
+}
+
+/**
+ * Characters for private use that are shown in a font of Typst: such a font has signs of its own for hundreds of them, so an
+ * icon whose font is missing comes out as a letter.
+ */
+export function describeStrayIcons({ fonts }: DocumentFonts): string[] {
+  return TYPST_FONTS.flatMap(({ postScriptName, family }) => {
+    const shown = fonts.filter(({ name }) => postScriptName.test(name)).flatMap(({ characters }) => [...characters]);
+    const icons = new Set(shown.filter((character) => PRIVATE_USE.test(character)));
+    if (icons.size === 0) return [];
+    return [
+      `No icon font has ${namesOfCharacters(icons)}, so Typst draws other signs of ${family} instead. ${ICON_REMEDY}`,
+    ];
+  });
 }
 
 function describeBoxes({ boxes, boxedCharacters }: DocumentFonts): string {

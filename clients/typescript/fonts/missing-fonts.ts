@@ -1,14 +1,17 @@
 /**
- * Which font families a document asks for that neither the request nor the service has, and which bold font is missing.
- * Typst replaces a missing family, makes no font bold, and the service does not pass its warnings on.
+ * Which font families a document asks for that neither the request nor the service has, and which bold or italic font is
+ * missing. Typst replaces a missing family, makes no font bold or italic, and the service does not pass its warnings on.
  *
  * This goes by the text: it sees that a template may ask for further families, which it computes or has from a package,
  * and not which. The text may be anybody's, so each file is read a few times, whatever it says.
  */
 import type { FontFamily } from "../../../protocol/capabilities.ts";
-import { type FontFace, fontFaces } from "../../../rules/fonts/font-file.ts";
+import { type FontFace, type FontVariant, fontFaces } from "../../../rules/fonts/font-file.ts";
 import { isFont } from "../../../rules/fonts/font-names.ts";
+import { FAMILIES_OF_TYPST } from "../../../rules/fonts/typst-fonts.ts";
 import { removeCommentsAndRawText } from "../template-text/typst-text.ts";
+import { explainWebFont } from "../unusable-files.ts";
+import { describeEqualFaces, type EqualFaces, findEqualFaces } from "./equal-faces.ts";
 import { describeForeignObjects, describeSvgFamilies, readSvgs, type SvgImage } from "./svg-fonts.ts";
 
 export interface DocumentParts {
@@ -30,9 +33,13 @@ export interface WantedFonts {
   readonly brought: ReadonlySet<string>;
   /** As their fonts spell them: the families of the request, and others that the caller could send. */
   readonly offered: readonly string[];
-  /** The family of its headings and strong text, if it brings that without a bold font. */
-  readonly withoutBold: string | null;
+  /** The family of all its text, if it has bold or italic text for which it brings no font. */
+  readonly incomplete: IncompleteFamily | null;
+  /** Fonts of the request that Typst does not tell apart. */
+  readonly equalFaces: readonly EqualFaces[];
   readonly images: readonly SvgImage[];
+  /** Keys of fonts for web pages that the caller has and that may be meant. */
+  readonly webFonts: readonly string[];
 }
 
 export function findWantedFonts(document: DocumentParts): WantedFonts {
@@ -45,8 +52,10 @@ export function findWantedFonts(document: DocumentParts): WantedFonts {
     mayNameOthers: texts.some((text) => PACKAGE.test(text) || computesFamilies(text)),
     brought: lowerCase(faces.map(({ family }) => family)),
     offered: [...new Set(faces.map(({ family }) => family))],
-    withoutBold: familyWithoutBold(texts, requested, faces),
+    incomplete: findIncompleteFamily(texts, requested, faces),
+    equalFaces: findEqualFaces(document.files),
     images: readSvgs(document.files),
+    webFonts: [],
   };
 }
 
@@ -83,7 +92,7 @@ export type SuggestFamily = (missing: string) => string;
  */
 export function describeMissingFamilies(
   families: readonly string[],
-  { brought }: WantedFonts,
+  { brought, webFonts }: WantedFonts,
   fonts: readonly FontFamily[],
   suggest: SuggestFamily,
 ): string[] {
@@ -96,7 +105,12 @@ export function describeMissingFamilies(
     );
   const more = missing.length - MAX_NAMED;
   if (more > 0) sentences.push(`It lacks ${more} more ${more === 1 ? "family" : "families"} that the templates name.`);
-  return sentences;
+  return missing.length === 0 ? [] : [...sentences, ...describeWebFonts(webFonts)];
+}
+
+/** What to do about fonts of which one may have a missing family. */
+export function describeWebFonts(keys: readonly string[]): string[] {
+  return keys.slice(0, MAX_NAMED).map((key) => `${key} ${explainWebFont(key)}`);
 }
 
 /** @param fonts of the service; null if it does not say which it has */
@@ -107,33 +121,75 @@ export function describeImages({ images, brought }: WantedFonts, fonts: readonly
   return [...foreign, ...describeSvgFamilies(images, known, "the service")];
 }
 
-export function describeMissingBold({ withoutBold }: WantedFonts, fonts: readonly FontFamily[]): string[] {
-  if (withoutBold === null || excludeFamilies([withoutBold], fonts).length === 0) return [];
-  return [
-    `The request brings no bold font of the family "${withoutBold}": headings and *strong* text will not be bold. Add the file of its bold font.`,
-  ];
+/** What else a caller should know of the fonts. @param fonts of the service; null if it does not say which it has */
+export function describeFontNotes(wanted: WantedFonts, fonts: readonly FontFamily[] | null): string[] {
+  return [...describeMissingStyles(wanted, fonts ?? []), ...describeEqualFaces(wanted.equalFaces)];
 }
 
 /** A heading, or strong text, which Typst sets in bold. */
 const BOLD_TEXT = /^=+ +\S|(?<![\w*])\*[^\s*][^*\n]{0,200}\*(?![\w*])|#(?:heading|strong)\b/m;
+/** Emphasis. An underscore after a letter or a parenthesis may be an index. */
+const ITALIC_TEXT =
+  /(?<![\p{L}\p{N}_)\]$])_[\p{L}\p{N}"'“‘*#][^_\n]{0,200}_(?![\p{L}\p{N}_])|#emph\b|\bstyle\s*:\s*"italic"/u;
+const STYLES = {
+  bold: {
+    text: BOLD_TEXT,
+    /** A rule for them together with a weight may set them otherwise. */
+    rule: /\bshow\s+(?:heading|strong)\b/,
+    other: /\bweight\s*:(?!\s*(?:"(?:semi|extra)?bold"|"black"|[6-9]00))/,
+    has: ({ weight }: FontVariant) => weight.max >= MIN_BOLD_WEIGHT,
+    effect: "headings and *strong* text will not be bold",
+  },
+  italic: {
+    text: ITALIC_TEXT,
+    rule: /\bshow\s+emph\b/,
+    other: /\bshow\b/,
+    has: ({ style }: FontVariant) => style !== "normal",
+    effect: "_emphasised_ text stays upright",
+  },
+} as const;
+/** Semibold. */
+const MIN_BOLD_WEIGHT = 600;
+
+export interface IncompleteFamily {
+  readonly family: string;
+  readonly isBrought: boolean;
+  readonly lacking: readonly (keyof typeof STYLES)[];
+}
+
+function describeMissingStyles({ incomplete }: WantedFonts, fonts: readonly FontFamily[]): string[] {
+  if (incomplete === null) return [];
+  const { family, isBrought, lacking } = incomplete;
+  const there = fonts.find((one) => one.family.toLowerCase() === family.toLowerCase());
+  if (there === undefined ? !isBrought : there.variants.length === 0) return [];
+  return lacking
+    .filter((name) => !there?.variants.some(STYLES[name].has))
+    .map((name) => {
+      const who = isBrought ? "The request brings" : "The service has";
+      return `${who} no ${name} font of the family "${family}": ${STYLES[name].effect}. Add the file of its ${name} font.`;
+    });
+}
+
 const TEXT_FONT = /\bset\s+text\s*\([^()]*\bfont\s*:/;
-/** These may set them otherwise: a rule for them together with a weight, and a template from a package. */
-const SHOW_RULE = /\bshow\s+(?:heading|strong)\b/;
-const OTHER_WEIGHT = /\bweight\s*:(?!\s*(?:"(?:semi|extra)?bold"|"black"|[6-9]00))/;
 const PACKAGE = /"@/;
 
-/** Null for several families: the text does not say which of them a heading has. */
-function familyWithoutBold(
+/** Null for several families: the text does not say which of them a heading has. A package may set them otherwise. */
+function findIncompleteFamily(
   texts: readonly string[],
   [family, ...others]: readonly string[],
   faces: readonly FontFace[],
-): string | null {
-  if (family === undefined || others.length > 0) return null;
+): IncompleteFamily | null {
+  if (family === undefined || others.length > 0 || FAMILIES_OF_TYPST.has(family.toLowerCase())) return null;
   const own = faces.filter((face) => face.family.toLowerCase() === family.toLowerCase());
-  if (own.length === 0 || own.some(({ mayBeBold }) => mayBeBold)) return null;
   const has = (pattern: RegExp) => texts.some((text) => pattern.test(text));
-  if (has(PACKAGE) || (has(SHOW_RULE) && has(OTHER_WEIGHT))) return null;
-  return has(TEXT_FONT) && has(BOLD_TEXT) ? family : null;
+  // What Typst knows by a list has its styles from there.
+  if (has(PACKAGE) || !has(TEXT_FONT) || own.some(({ variants }) => variants.length === 0)) return null;
+  const lacking = (["bold", "italic"] as const).filter((name) => {
+    const { text, rule, other, has: isOfStyle } = STYLES[name];
+    if (!has(text) || (has(rule) && has(other))) return false;
+    return !own.some(({ variants }) => variants.some(isOfStyle));
+  });
+  return lacking.length === 0 ? null : { family, isBrought: own.length > 0, lacking };
 }
 
 function typstTexts({ source, files }: DocumentParts): string[] {

@@ -177,6 +177,7 @@ it("the list of fonts has the ranges of variable fonts, each variant once, whate
       family: "Inter",
       variants: [
         { style: "normal", weight: range, stretch_percent: { min: 62.5, max: 125 } },
+        { style: "oblique", weight: range, stretch_percent: { min: 62.5, max: 125 } },
         { style: "italic", weight: range, stretch_percent: USUAL },
       ],
     },

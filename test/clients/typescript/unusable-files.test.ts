@@ -4,6 +4,7 @@ import { PNG } from "pngjs";
 import { describe, expect, it } from "vitest";
 import { findUnusableFiles } from "../../../clients/typescript/unusable-files.ts";
 import { typstPath } from "../../support/backend/typst-path.ts";
+import { typstPdf } from "../../support/backend/typst-pdf.ts";
 import { writeProject } from "../../support/clients/command-line.ts";
 import { collectionOf, liberation } from "../../support/fonts.ts";
 import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
@@ -96,6 +97,50 @@ describe("an image or a text is said to be unusable if Typst does not read it", 
   });
 });
 
+describe("a file that is cut off", async () => {
+  const CUT_OFF = "is cut off: its end is missing. Get the file again.";
+  const nested = Buffer.from(
+    '<s:svg xmlns:s="http://www.w3.org/2000/svg"><s:svg></s:svg><!-- </s:svg> --><s:g></s:g></s:svg>',
+  );
+  /** A thumbnail in its head, which has an end of its own. */
+  const withThumbnail = Buffer.concat([
+    JPEG_IMAGE.subarray(0, 2),
+    Buffer.from("ffe10006ffd8ffd9", "hex"),
+    JPEG_IMAGE.subarray(2),
+  ]);
+  const whole: readonly (readonly [key: string, bytes: Buffer, shortest: number])[] = [
+    ["a.png", PNG_IMAGE, 8],
+    ["a.jpg", JPEG_IMAGE, 8],
+    ["thumbnail.jpeg", withThumbnail, 12],
+    ["a.gif", GIF_IMAGE, 8],
+    ["a.webp", WEBP_IMAGE, 12],
+    ["a.svg", SVG_IMAGE, 50],
+    ["nested.svg", nested, nested.length - 20],
+    ["a.pdf", await typstPdf("= Title", []), 1000],
+    ["a.ttf", await liberation("Regular"), 12],
+  ];
+
+  it.each(whole)("is said to be so wherever it ends: %s", (key, bytes, shortest) => {
+    const step = Math.max(1, Math.floor(bytes.length / 200));
+    for (let length = bytes.length - 1; length >= shortest; length -= step) {
+      expect(saidOf(key, bytes.subarray(0, length)), `${length} of ${bytes.length}`).toBe(CUT_OFF);
+    }
+    expect(saidOf(key, bytes)).toBeNull();
+    expect(saidOf(key, Buffer.concat([bytes, Buffer.from("\n\n")]))).toBeNull();
+  });
+
+  it("is as long as it should be, if its end is empty", () => {
+    const half = Buffer.alloc(JPEG_IMAGE.length);
+    JPEG_IMAGE.copy(half, 0, 0, JPEG_IMAGE.length - 4);
+    expect(saidOf("a.jpg", half)).toBe(CUT_OFF);
+  });
+
+  it("is a JPEG without an error of Typst", async () => {
+    const row = ["a.jpg", JPEG_IMAGE.subarray(0, -2), "image", null] as const;
+    expect(await compile([row])).toMatchObject({ exitCode: 0 });
+  });
+});
+
 it("a text keeps a byte order mark that read() reads", async () => {
   const bytes = Buffer.from(`${MARK}a`);
   expect(saidOf("a.txt", bytes)).toBe("begins with a byte order mark, which read() keeps: save it without one.");
@@ -105,9 +150,14 @@ it("a text keeps a byte order mark that read() reads", async () => {
 
 it("a font is said to be unusable if Typst does not list it", async () => {
   const regular = await liberation("Regular");
-  const web = "which Typst does not read: convert it to TTF or OTF.";
-  const unusable = { "a.woff2": "wOF2", "b.woff": "wOFF", "c.ttf": "wOF2", "d.otf": "<!doctype html>" };
-  const messages = [`is WOFF2, ${web}`, `is WOFF, ${web}`, `is WOFF2, ${web}`, "is not a font that Typst reads."];
+  const web = "which Typst does not read. Convert it to TTF or OTF";
+  const unusable = { "x/a.woff2": "wOF2", "b.woff": "wOFF", "c.ttf": "wOF2", "d.otf": "<!doctype html>" };
+  const messages = [
+    `is WOFF2, ${web}: fonttools ttLib x/a.woff2 -o x/a.ttf`,
+    `is WOFF, ${web}: fonttools ttLib b.woff -o b.ttf`,
+    `is WOFF2, ${web}`,
+    "is not a font that Typst reads.",
+  ];
   expect(Object.entries(unusable).map(([key, text]) => saidOf(key, Buffer.from(text)))).toEqual(messages);
   const listed = async (files: Readonly<Record<string, string | Uint8Array>>) => {
     const folder = await makeTemporaryFolder("unusable-files-test-");

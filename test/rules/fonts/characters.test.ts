@@ -1,11 +1,22 @@
 /** The characters of a font by its table, compared with what Typst shows in that font, and tables that are damaged. */
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { readDocumentFonts } from "../../../clients/typescript/fonts/document-fonts.ts";
 import { type CharacterRanges, hasCharacter } from "../../../rules/fonts/characters.ts";
 import { fontFaces } from "../../../rules/fonts/font-file.ts";
 import { typstPdf } from "../../support/backend/typst-pdf.ts";
-import { LIBERATION_FAMILY, LIBERATION_FOLDER, liberation, tablesOf, withTables } from "../../support/fonts.ts";
+import {
+  LIBERATION_FAMILY,
+  LIBERATION_FOLDER,
+  liberation,
+  nameTable,
+  otherCharacterTable,
+  tablesOf,
+  withTables,
+} from "../../support/fonts.ts";
+import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
 
 async function charactersOfLiberation(): Promise<CharacterRanges> {
   const [face] = fontFaces(await liberation("Regular"));
@@ -29,6 +40,40 @@ it("a font has the characters that Typst shows in it, and no others", async () =
   ).toEqual([]);
   expect(asked.filter((letter) => shown.has(letter) && !known.includes(letter))).toEqual([]);
 });
+
+it.each([
+  [
+    "0",
+    0,
+    3,
+    () => Buffer.concat([words(0, 262, 0), Buffer.alloc(65), Buffer.from([9, 9]), Buffer.alloc(189)]),
+    [[65, 66]],
+  ],
+  ["6", 3, 1, () => words(6, 16, 0, 0x5c70, 3, 0, 40, 41), [[0x5c71, 0x5c72]]],
+  ["10", 0, 4, () => words(10, 0, 0, 24, 0, 0, 1, 0xf600, 0, 2, 40, 41), [[0x1f600, 0x1f601]]],
+  ["13", 3, 10, () => words(13, 0, 0, 28, 0, 0, 0, 1, 0, 0x5c71, 1, 0xf600, 0, 40), [[0x5c71, 0x1f600]]],
+] as const)(
+  "a table in the format %s is read as Typst reads it",
+  async (_format, platform, encoding, subtable, ranges) => {
+    const cmap = otherCharacterTable(platform, encoding, subtable());
+    const font = withTables(await liberation("Regular"), { name: nameTable("Few"), cmap });
+    expect(fontFaces(font)[0]?.characters).toEqual(ranges);
+    const folder = await makeTemporaryFolder("characters-test-");
+    await writeFile(join(folder, "few.ttf"), font);
+    const [[first, last]] = ranges;
+    const show = (code: number) => `#"\\u{${code.toString(16)}}"`;
+    const source = `#set text(font: "Few", fallback: false)\n${show(first)}${show(last)}`;
+    const options = ["--ignore-embedded-fonts", "--font-path", folder];
+    expect(readDocumentFonts(await typstPdf(source, [], options))?.boxes).toBe(0);
+  },
+);
+
+/** Numbers of two bytes. */
+function words(...values: readonly number[]): Buffer {
+  const table = Buffer.alloc(2 * values.length);
+  for (const [index, value] of values.entries()) table.writeUInt16BE(value, 2 * index);
+  return table;
+}
 
 it("a font is for text unless it has one width or a table for formulas", async () => {
   const regular = await liberation("Regular");

@@ -4,10 +4,29 @@ import { join } from "node:path";
 import { execa } from "execa";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { fontFaces } from "../../../rules/fonts/font-file.ts";
+import { parseFontList } from "../../../backend/typst/capabilities.ts";
+import { fontFaces, readFonts } from "../../../rules/fonts/font-file.ts";
 import { typstPath } from "../../support/backend/typst-path.ts";
-import { collectionOf, LIBERATION_FAMILY, liberation, nameTable, tablesOf, withTables } from "../../support/fonts.ts";
+import {
+  axisTable,
+  collectionOf,
+  fontOf,
+  LIBERATION_FAMILY,
+  liberation,
+  nameTable,
+  tablesOf,
+  withStyle,
+  withTables,
+} from "../../support/fonts.ts";
 import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
+
+/** What Typst says of fonts. */
+async function listFonts(fonts: readonly Buffer[]): Promise<string> {
+  const folder = await makeTemporaryFolder("font-file-test-");
+  for (const [index, font] of fonts.entries()) await writeFile(join(folder, `${index}.ttf`), font);
+  const options = ["--variants", "--ignore-system-fonts", "--ignore-embedded-fonts", "--font-path", folder];
+  return (await execa(typstPath(), ["fonts", ...options])).stdout;
+}
 
 const fontFamilies = (file: Uint8Array) => fontFaces(file).map(({ family }) => family);
 
@@ -37,6 +56,66 @@ describe("the family", () => {
     expect(fontFamilies(withTables(regular, { name: nameTable("x".repeat(512)) }))).toEqual(["x".repeat(512)]);
     expect(fontFamilies(withTables(regular, { name: nameTable("x".repeat(513)) }))).toEqual([]);
   });
+});
+
+it("the styles, weights and widths are those that Typst lists", async () => {
+  const regular = await liberation("Regular");
+  const italicBit = 1;
+  const obliqueBit = 0x200;
+  const fonts = [
+    withStyle(regular, { weight: 350, width: 3 }),
+    withStyle(regular, { weight: 1000, width: 9 }),
+    withStyle(regular, { width: 0 }),
+    withStyle(regular, { selection: italicBit }),
+    withStyle(regular, { selection: obliqueBit }),
+    withTables(regular, { name: nameTable("x", { 4: "Full Slanted" }) }),
+    withTables(regular, { name: nameTable("x", { 4: "Full Italic" }) }),
+    withTables(regular, { "OS/2": Buffer.alloc(4) }),
+    withTables(regular, { fvar: axisTable({ wght: [1, 400, 1000], wdth: [75, 100, 100] }) }),
+    withTables(regular, { fvar: axisTable({ slnt: [-10, 0, 0] }) }),
+    withTables(regular, { fvar: axisTable({ ital: [0, 0, 1], opsz: [8, 12, 72] }) }),
+    withTables(regular, { fvar: axisTable({}) }),
+    await liberation("Bold"),
+  ].map((font, index) => withTables(font, index === 5 || index === 6 ? {} : { name: nameTable(`Font ${index}`) }));
+  const named = [...fonts.slice(0, 5), ...fonts.slice(7)];
+  const byFamily = Object.fromEntries(
+    parseFontList(await listFonts(named)).map((font) => [font.family, font.variants]),
+  );
+  const own = named.map((font) => fontFaces(font)[0]);
+  expect(Object.keys(byFamily)).toHaveLength(named.length);
+  for (const face of own) {
+    const listed = byFamily[face?.family ?? ""] ?? [];
+    expect(face?.variants, face?.family).toEqual(expect.arrayContaining(listed));
+    expect(face?.variants).toHaveLength(listed.length);
+  }
+  const [slanted, italic] = [fonts[5], fonts[6]].map(
+    (font) => fontFaces(font ?? Buffer.alloc(0))[0]?.variants[0]?.style,
+  );
+  expect([slanted, italic]).toEqual(["oblique", "italic"]);
+  expect(await listFonts(fonts.slice(5, 7))).toMatch(/Oblique[\s\S]*Italic|Italic[\s\S]*Oblique/);
+});
+
+it.each([
+  ["no PostScript name", { name: nameTable("Other", { 6: null }) }],
+  ["no family", { name: nameTable("Other", { 1: null }) }],
+  ["no tables", { name: undefined }],
+  ["no tables", { hhea: undefined }],
+  ["cut off", "half"],
+] as const)("a font that Typst does not see has a reason: %s (%#)", async (obstacle, change) => {
+  const regular = await liberation("Regular");
+  const without = change === "half" ? [] : Object.entries(change).filter(([, table]) => table === undefined);
+  const kept = new Map([...tablesOf(regular)].filter(([tag]) => !without.some(([gone]) => gone === tag)));
+  const font =
+    change === "half"
+      ? regular.subarray(0, regular.length / 2)
+      : fontOf(
+          new Map([
+            ...kept,
+            ...Object.entries(change).flatMap(([tag, table]) => (table ? [[tag, table] as const] : [])),
+          ]),
+        );
+  expect(readFonts(font)).toEqual([expect.objectContaining({ face: null, obstacle })]);
+  expect(await listFonts([font])).toBe("");
 });
 
 describe("a file that is no font", () => {

@@ -1,7 +1,7 @@
 /**
  * Fonts and characters that are missing, as `render` and `check` report them, with the real service and the real Typst.
  */
-import { access, cp, mkdir, mkdtemp, readdir, realpath, rm, writeFile } from "node:fs/promises";
+import { access, cp, mkdir, mkdtemp, readdir, readFile, realpath, rm, writeFile } from "node:fs/promises";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -10,7 +10,14 @@ import { FONT_REMEDY } from "../../../../clients/typescript/fonts/font-findings.
 import { CAPABILITIES_PATH, capabilitiesOf, MAX_CAPABILITIES_BYTES } from "../../../../protocol/capabilities.ts";
 import { makeProject, runCommand, runnerInProjects } from "../../../support/clients/command-line.ts";
 import { packageManifest } from "../../../support/clients/package-registry.ts";
-import { LIBERATION_FAMILY, LIBERATION_FOLDER, liberation, nameTable, withTables } from "../../../support/fonts.ts";
+import {
+  doubledFont,
+  LIBERATION_FAMILY,
+  LIBERATION_FOLDER,
+  liberation,
+  nameTable,
+  withTables,
+} from "../../../support/fonts.ts";
 import { closeServer, listenOnLoopback } from "../../../support/loopback-server.ts";
 import { startTestService, type TestService } from "../../../support/service/test-service.ts";
 import { UNREACHABLE_URL } from "../../../support/tokens.ts";
@@ -57,6 +64,80 @@ describe("render", () => {
       const { stderr, exitCode } = await inProject(files, [command, "a.typ", "--strict"]);
       expect(stderr).toContain('note: The request brings no bold font of the family "Of The Project": headings');
       expect(exitCode).toBe(0);
+    }
+  });
+
+  const both = async (files: Readonly<Record<string, string | Buffer>>, ...more: readonly string[]) =>
+    Promise.all(["render", "check"].map((command) => inProject(files, [command, "a.typ", ...more])));
+  const own = async (family: string, more: Readonly<Record<string, Buffer>> = {}) =>
+    withTables(await liberation("Regular"), { name: nameTable(family), ...more });
+
+  it("and check name the fonts for web pages if a family is missing, and how to convert them", async () => {
+    const files = { "fonts/brand.woff2": "wOF2", "web/brand.WOFF": "wOFF" };
+    for (const { stderr, exitCode } of await both({ "a.typ": '#set text(font: "Brand")\nx', ...files }, "--strict")) {
+      expect(stderr).toMatch(/font family "brand"/i);
+      expect(stderr).toContain(
+        "fonts/brand.woff2 is WOFF2, which Typst does not read. Convert it to TTF or OTF: fonttools ttLib fonts/brand.woff2 -o fonts/brand.ttf\n",
+      );
+      expect(stderr).toContain("web/brand.WOFF is WOFF, which");
+      expect(exitCode).toBe(4);
+    }
+    for (const { stderr } of await both({ "a.typ": '#set text(font: "Libertinus Serif")\nx', ...files })) {
+      expect(stderr).not.toContain("WOFF");
+    }
+  });
+
+  it("and check say why a font is not there, though it names the family", async () => {
+    const font = await own("Odd", { name: nameTable("Odd", { 6: null }) });
+    for (const { stderr, exitCode } of await both(
+      { "a.typ": '#set text(font: "Odd")\nx', "lib/odd.ttf": font },
+      "--strict",
+    )) {
+      expect(stderr).toMatch(/font family "odd"/i);
+      expect(stderr).toContain(
+        "note: lib/odd.ttf has no PostScript name in its table of names (ID 6), so Typst never sees it",
+      );
+      expect(exitCode).toBe(4);
+    }
+  });
+
+  it("and check note fonts that Typst cannot tell apart, and draw the same one", async () => {
+    const files = {
+      "a.typ": '#set page(width: auto, height: auto, margin: 0pt)\n#set text(font: "Own")\nWide or narrow',
+      "fonts/Own-Regular.ttf": await own("Own"),
+      "fonts/OwnCondensed-Regular.ttf": withTables(await doubledFont("x"), { name: nameTable("Own Condensed") }),
+    };
+    const runs = await both(files, "--strict", "-o", "a.png");
+    for (const { stderr, exitCode } of runs) {
+      expect(stderr).toContain("note: fonts/Own-Regular.ttf and fonts/OwnCondensed-Regular.ttf are the same to Typst");
+      expect(exitCode).toBe(0);
+    }
+    const pages = await Promise.all(runs.map(({ folder }) => readFile(join(folder, "a.png"))));
+    expect(pages[0]?.equals(pages[1] ?? Buffer.alloc(0))).toBe(true);
+  });
+
+  it("and check name icons that a font of Typst draws otherwise", async () => {
+    const icon = '#text("\\u{f133}") 5 March';
+    for (const { stderr } of await both({ "a.typ": icon })) {
+      expect(stderr).toMatch(
+        /warning: No icon font has .* \(U\+F133\), so Typst draws other signs of New Computer Modern/,
+      );
+    }
+    for (const { exitCode } of await both({ "a.typ": icon }, "--strict")) expect(exitCode).toBe(4);
+  });
+
+  it("and check leave out a font of their own choice that is over the limit, and send it if --files names it", async () => {
+    const large = await own("Large", { junk: Buffer.alloc(1024 ** 2) });
+    const files = { "a.typ": '#let name = "Large"\n#set text(font: "Lar" + "ge")\nx', "fonts/large.ttf": large };
+    const why =
+      /note: fonts\/large\.ttf \(1\.\d MiB\) is not sent, because a file of a request may have at most 1\.0 MiB: make a subset of the font, ask the operator to install it, or list it in \.renderignore\.\n/;
+    for (const { stderr, exitCode } of await both(files)) {
+      expect(stderr).toMatch(why);
+      expect(exitCode).toBe(0);
+    }
+    for (const { stderr, exitCode } of await both(files, "--files", "fonts")) {
+      expect(stderr).toContain("template_file_too_large");
+      expect(exitCode).toBe(4);
     }
   });
 

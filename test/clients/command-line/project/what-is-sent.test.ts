@@ -143,7 +143,9 @@ it("names the files that Typst cannot use, of many the first ten", async () => {
   });
   const { stderr } = await run("render", "post");
   expect(stderr).toContain("note: a.csv is not UTF-8: save it as UTF-8.\n");
-  expect(stderr).toContain("note: z8.woff is WOFF, which Typst does not read: convert it to TTF or OTF.\n");
+  expect(stderr).toContain(
+    "note: z8.woff is WOFF, which Typst does not read. Convert it to TTF or OTF: fonttools ttLib z8.woff -o z8.ttf\n",
+  );
   expect(stderr).toContain("note: Typst cannot use 1 more file.\n");
 });
 

@@ -11,9 +11,12 @@ import {
   scriptOf,
 } from "../../../../rules/fonts/scripts.ts";
 import { typstPdf } from "../../../support/backend/typst-pdf.ts";
+import { writeProject } from "../../../support/clients/command-line.ts";
+import { colourTables, liberation, nameTable, withTables } from "../../../support/fonts.ts";
+import { makeTemporaryFolder } from "../../../support/temporary-folder.ts";
 
-const read = async (source: string) => {
-  const fonts = readDocumentFonts(await typstPdf(source, []));
+const read = async (source: string, options: readonly string[] = []) => {
+  const fonts = readDocumentFonts(await typstPdf(source, [], options));
   if (fonts === null) throw new Error("it was not read");
   return fonts;
 };
@@ -45,6 +48,17 @@ describe("the fonts of a document", () => {
     expect(boxes).toBe(4);
   });
 
+  it("have no boxes in coloured signs, whose glyphs have a byte each", async () => {
+    const LETTER_A = 36;
+    const tables = { name: nameTable("Coloured"), ...colourTables(LETTER_A) };
+    const folder = await makeTemporaryFolder("document-fonts-test-");
+    await writeProject(folder, { "coloured.ttf": withTables(await liberation("Regular"), tables) });
+    const source = '#set text(font: ("Coloured", "Libertinus Serif"))\nAAAA AAA b 山山';
+    const options = ["--font-path", folder];
+    expect((await typstPdf(source, [], options)).toString("latin1")).toContain("/Subtype/Type3");
+    expect((await read(source, options)).boxes).toBe(2);
+  });
+
   it("are those of all pages, and of a page that is used twice once", async () => {
     expect((await read("#for i in range(150) [山 #pagebreak()]")).boxes).toBe(150);
   });
@@ -74,6 +88,18 @@ describe("a finding", () => {
     const [first, ...others] = await findingsIn(text);
     expect(first).toMatch(new RegExp(`letters of ${script}(?: and .*)?, so Typst sets them in ${font}`));
     expect(others.filter((other) => !/empty box/.test(other))).toEqual([]);
+  });
+
+  it.each([
+    ["icons that a font for text has under their code points", '#"\\u{f133}" and #"\\u{f1c1}"', "U\\+F133.*U\\+F1C1"],
+    ["an icon whose glyph is a letter of the document, too", '#"\\u{f133}" is not Α', "U\\+F133"],
+    ["an icon after that letter", 'Α is not #"\\u{f133}"', "U\\+F133"],
+  ])("is %s", async (_what, text, named) => {
+    const [first, ...others] = await findingsIn(text, ["new computer modern"]);
+    expect(first).toMatch(
+      new RegExp(`^No icon font has .*${named}.*, so Typst draws other signs of New Computer Modern`),
+    );
+    expect(others).toEqual([]);
   });
 
   it("is none if the templates name that font", async () => {

@@ -3,14 +3,14 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
   type DocumentParts,
-  describeMissingBold,
+  describeFontNotes,
   describeMissingFamilies,
   findWantedFonts,
 } from "../../../../clients/typescript/fonts/missing-fonts.ts";
 import type { FontFamily } from "../../../../protocol/capabilities.ts";
 import { EXAMPLE_NAMES } from "../../../../protocol/routes.ts";
 import { exampleRequest } from "../../../../scripts/examples/example-request.ts";
-import { liberation, nameTable, withTables } from "../../../support/fonts.ts";
+import { axisTable, characterTable, liberation, nameTable, withStyle, withTables } from "../../../support/fonts.ts";
 
 /** Those of a service whose operator has added none. */
 const FONTS: readonly FontFamily[] = [
@@ -105,7 +105,7 @@ describe("a bold font that the project does not bring", () => {
     const files = await Promise.all(
       styles.map(async (style) => [`fonts/${style}.ttf`, await liberation(style)] as const),
     );
-    return describeMissingBold(findWantedFonts(parts(source, Object.fromEntries(files))), fonts);
+    return describeFontNotes(findWantedFonts(parts(source, Object.fromEntries(files))), fonts);
   };
 
   it.each([
@@ -138,9 +138,89 @@ describe("a bold font that the project does not bring", () => {
   it("is not missed if the service has the family, or the font is variable", async () => {
     const fonts = [...FONTS, { family: "liberation sans", variants: [] }];
     expect(await noteOn(`${SET}= Title`, ["Regular"], fonts)).toEqual([]);
-    const variable = withTables(await liberation("Regular"), { fvar: Buffer.alloc(16) });
-    const wanted = findWantedFonts(parts(`${SET}= Title`, { "fonts/a.ttf": variable }));
-    expect(describeMissingBold(wanted, FONTS)).toEqual([]);
+    const noteOnAxes = async (axes: Parameters<typeof axisTable>[0]) => {
+      const variable = withTables(await liberation("Regular"), { fvar: axisTable(axes) });
+      return describeFontNotes(findWantedFonts(parts(`${SET}= Title _and_ text`, { "fonts/a.ttf": variable })), FONTS);
+    };
+    expect(await noteOnAxes({ wght: [100, 400, 900], slnt: [-10, 0, 0] })).toEqual([]);
+    expect(await noteOnAxes({ opsz: [8, 12, 72], ital: [0, 0, 1] })).toEqual([sentence]);
+    expect(await noteOnAxes({ wght: [300, 400, 599] })).toEqual([sentence, ITALIC]);
+  });
+
+  const ITALIC =
+    'The request brings no italic font of the family "Liberation Sans": _emphasised_ text stays upright. Add the file of its italic font.';
+
+  it.each(["An _emphasised_ word", "#emph[word]", '#text(style: "italic")[word]', "(_Ada_)", "*_both_*"])(
+    "or an italic one, which is named where the text needs it: %j",
+    async (text) => {
+      expect(await noteOn(SET + text, ["Regular", "Bold"])).toEqual([ITALIC]);
+    },
+  );
+
+  it.each([
+    ["there is one", "An _emphasised_ word", ["Regular", "Italic"]],
+    [
+      "nothing is emphasised",
+      "a_b_c and $x_1 + y_2$ and $(a)_i - (b)_j$ #list.map(((_, a)) => (_, b)) snake_case_",
+      ["Regular"],
+    ],
+    ["emphasis looks otherwise", '#show emph: set text(red, style: "normal")\nAn _emphasised_ word', ["Regular"]],
+  ] as const)("and no italic one if %s", async (_what, text, styles) => {
+    expect(await noteOn(SET + text, styles)).toEqual([]);
+  });
+
+  it("is named if the family is the service's, which lacks it, too", async () => {
+    const usual = { min: 100, max: 100 };
+    const variants = [{ style: "normal" as const, weight: { min: 400, max: 400 }, stretch_percent: usual }];
+    const fonts = [...FONTS, { family: "Liberation Sans", variants }];
+    expect(await noteOn(`${SET}A *strong* _word_`, [], fonts)).toEqual(
+      [sentence, ITALIC].map((each) => each.replace("The request brings", "The service has")),
+    );
+  });
+});
+
+describe("fonts that Typst cannot tell apart", async () => {
+  const regular = await liberation("Regular");
+  const own = (family: string, more: Readonly<Record<string, Buffer>> = {}) =>
+    withTables(regular, { name: nameTable(family), ...more });
+  const notesOn = (files: Readonly<Record<string, Uint8Array>>) =>
+    describeFontNotes(findWantedFonts(parts("", files)), null);
+  const variable = (min: number, max: number) => ({ fvar: axisTable({ wght: [min, min, max] }) });
+
+  it("are named, with the one that it uses", () => {
+    expect(notesOn({ "b/Own-Condensed.ttf": own("Own Condensed"), "a/Own.ttf": own("OWN") })).toEqual([
+      'a/Own.ttf and b/Own-Condensed.ttf are the same to Typst ("Own", normal, weight 400, width 100 %): it uses the first alone. Leave one out, or give it another family name.',
+    ]);
+    expect(
+      notesOn({ "a.ttf": own("Own", variable(100, 500)), "b.ttf": own("Own VF", variable(500, 900)) }),
+    ).toHaveLength(1);
+  });
+
+  it("are named three times at most", () => {
+    const files = Object.fromEntries(
+      ["a", "b", "c", "d", "e", "f"].map((name) => [`${name}.ttf`, own("Own", { x: Buffer.from(name) })]),
+    );
+    expect(notesOn(files)).toHaveLength(4);
+    expect(notesOn(files).at(-1)).toBe("Typst does not use 2 more fonts for this reason.");
+  });
+
+  it.each<[string, Readonly<Record<string, Uint8Array>>]>([
+    ["families", { "a.ttf": own("Own"), "b.ttf": own("Other") }],
+    ["weights", { "a.ttf": own("Own"), "b.ttf": withStyle(own("Own Medium"), { weight: 500 }) }],
+    ["widths", { "a.ttf": own("Own"), "b.ttf": withStyle(own("Own Condensed"), { width: 3 }) }],
+    ["styles", { "a.ttf": own("Own"), "b.ttf": withStyle(own("Own Italic"), { selection: 1 }) }],
+    ["ranges of weights", { "a.ttf": own("Own", variable(100, 400)), "b.ttf": own("Own", variable(500, 900)) }],
+    [
+      "letters",
+      {
+        "a.ttf": own("Own", { cmap: characterTable([0x41, 0x5a]) }),
+        "b.ttf": own("Own", { cmap: characterTable([0x20, 0x40], [0x410, 0x44f]) }),
+      },
+    ],
+    ["names alone, being copies", { "a.ttf": own("Own"), "copy/a.ttf": own("Own") }],
+    ["kinds: it prefers a variable one", { "a.ttf": own("Own"), "b.ttf": own("Own", variable(100, 900)) }],
+  ])("are none if they have different %s", (_what, files) => {
+    expect(notesOn(files)).toEqual([]);
   });
 });
 
