@@ -1,5 +1,5 @@
 /** `--e-invoice`: finishes a document (docs/e-invoices.md). */
-import { Option } from "@commander-js/extra-typings";
+import { InvalidArgumentError, Option } from "@commander-js/extra-typings";
 import type { EInvoiceFormat, Finding, ProfileName } from "../e-invoice/e-invoice.ts";
 import type { RenderedFile } from "../typescript/client.ts";
 import { CommandError, EXIT_CODES } from "./exit-codes.ts";
@@ -19,7 +19,18 @@ const PROFILE_NAMES = Object.keys(PROFILES).filter(isProfileName);
 export const E_INVOICE_OPTION = new Option(
   "--e-invoice <format>",
   "finish the PDF with its attached XML as an e-invoice; factur-x is also for ZUGFeRD",
-).choices(FORMATS);
+)
+  .choices(FORMATS)
+  .argParser((name): EInvoiceFormat => {
+    const format = FORMATS.find((known) => known === name);
+    if (format !== undefined) return format;
+    const isZugferd = /^zugferd/i.test(name);
+    throw new InvalidArgumentError(
+      isZugferd
+        ? "ZUGFeRD is the same as Factur-X since 2.1: --e-invoice factur-x."
+        : `Allowed choices are ${FORMATS.join(", ")}.`,
+    );
+  });
 export const PROFILE_OPTION = new Option(
   "--profile <name>",
   "with --e-invoice factur-x: the profile that it must have",

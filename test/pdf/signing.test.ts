@@ -18,6 +18,8 @@ for path in sys.argv[1:]:
     with open(path, "rb") as file:
         status = validate_pdf_signature(PdfFileReader(file).embedded_signatures[0])
     print(status.intact, status.valid, status.coverage.name)`;
+const SUB_FILTER = /\/SubFilter \/([\w.]+)/;
+const PADES = "ETSI.CAdES.detached";
 /** Runs a program with arguments, and a PDF and its signed copy after them, for each PDF that is named after `--`. */
 const RUN_FOR_EACH = `import runpy, sys
 program, *args = sys.argv[1:sys.argv.index("--")]
@@ -102,19 +104,21 @@ async function validityOf(files: readonly string[]): Promise<Set<string>> {
 
 it("a PDF that is signed invisibly keeps each standard but those of PDF/A-1", async () => {
   const signed = await signAll("sign.py", "key.pem", "certificate.pem");
+  for (const path of signed) expect((await readFile(path, "latin1")).match(SUB_FILTER)?.[1]).toBe(PADES);
   expect(await validityOf(signed)).toEqual(new Set(["True True ENTIRE_FILE"]));
   expect(await verdictsOf(signed)).toEqual(CASES.map(({ name }) => (name.startsWith("1") ? INVALID : name)));
 });
 
 it("a PDF that is signed visibly by an appearance from the service, with a tag, keeps each standard", async () => {
   const signed = await signAll("sign-visibly.py", "key.pem", "certificate.pem", "appearance.pdf");
+  for (const path of signed) expect((await readFile(path, "latin1")).match(SUB_FILTER)?.[1]).toBe(PADES);
   expect(await validityOf(signed)).toEqual(new Set(["True True ENTIRE_FILE"]));
   expect(await verdictsOf(signed)).toEqual(CASES.map(({ name }) => name));
 });
 
 it("pyHanko's own stamp breaks PDF/A-2 and PDF/UA-1", async () => {
   const program = (await readFile(join(folder, "sign.py"), "utf8"))
-    .replace("import io\n", "import io\nfrom pyhanko.sign.fields import SigFieldSpec\n")
+    .replace("import SigSeedSubFilter", "import SigFieldSpec, SigSeedSubFilter")
     .replace("signer=signer)\n", 'signer=signer, new_field_spec=SigFieldSpec("Signature", box=(70, 70, 250, 120)))\n');
   await writeFile(join(folder, "stamp.py"), program);
   const path = join(folder, "stamped.pdf");

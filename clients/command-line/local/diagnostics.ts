@@ -4,7 +4,7 @@
  */
 import { styleText } from "node:util";
 import { similarName, similarWord } from "../../data-schema/similar-name.ts";
-import { isOfOlderTypst, memberNames, OLDER_TYPST_HINT } from "../../typescript/template-text/template-findings.ts";
+import { memberNames, olderTypstHint } from "../../typescript/template-text/template-findings.ts";
 import { type Project, shownPath } from "../project/project.ts";
 import { isAtRoot, originalLines, SENT_SOURCE } from "../project/sent-texts.ts";
 import { printable } from "../terminal.ts";
@@ -89,9 +89,8 @@ export function addHints(text: string, data: string): string {
     .split(/\n(?=(?:error|warning): )/)
     .map((diagnostic) => {
       const [, message = ""] = /^error: (.*)/.exec(diagnostic) ?? [];
-      const hint = isOfOlderTypst(message, diagnostic)
-        ? OLDER_TYPST_HINT
-        : (hintOnPicture(diagnostic) ?? hintOnMeant(message, diagnostic, members));
+      const hint =
+        olderTypstHint(message, diagnostic) ?? hintOnPicture(diagnostic) ?? hintOnMeant(message, diagnostic, members);
       if (hint === null) return diagnostic;
       const end = diagnostic
         .trimEnd()

@@ -41,6 +41,14 @@ it("writes a finished e-invoice, which is PDF/A-3 by default", async () => {
   expect(pdf.toString("latin1")).toContain("<fx:ConformanceLevel>EN 16931</fx:ConformanceLevel>");
 });
 
+it.each([
+  ["zugferd", "ZUGFeRD is the same as Factur-X since 2.1: --e-invoice factur-x."],
+  ["ubl", "Allowed choices are factur-x, xrechnung."],
+])("takes no format %s, and says which to name", async (format, told) => {
+  const { exitCode, stderr } = await render(["--e-invoice", format]);
+  expect([exitCode, stderr]).toEqual([2, expect.stringContaining(`argument '${format}' is invalid. ${told}\n`)]);
+});
+
 it("writes no document that cannot become one, and says why", async () => {
   const change = withAnotherName('"invoice.xml"');
   const { folder, exitCode, stderr } = await render(["--e-invoice", "factur-x", "-o", "a.pdf"], change);

@@ -1,4 +1,5 @@
 /** What is found in a template's text, and what is not: prose, comments, raw text, and names that mean something else. */
+import { execa } from "execa";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { codeTokens } from "../../../clients/typescript/template-text/code-tokens.ts";
@@ -8,10 +9,11 @@ import {
   findInputsUse,
   findOldTypeNames,
   inputNames,
-  isOfOlderTypst,
   lineAt,
+  olderTypstHint,
 } from "../../../clients/typescript/template-text/template-findings.ts";
 import { ANY_CHARACTER } from "../../support/any-character.ts";
+import { typstPath } from "../../support/backend/typst-path.ts";
 
 describe("the code of a text", () => {
   const namesIn = (text: string) =>
@@ -250,8 +252,26 @@ describe("types by their old names", () => {
 });
 
 it("Typst's errors about what older templates have are told from others", () => {
-  expect(isOfOlderTypst("function `json` does not contain field `decode`", "")).toBe(true);
-  expect(isOfOlderTypst("only element functions can be used as selectors", "#locate(loc => loc)")).toBe(true);
-  expect(isOfOlderTypst("only element functions can be used as selectors", "#show f: it => it")).toBe(false);
-  expect(isOfOlderTypst("unknown variable: locale", "")).toBe(false);
+  const hintOn = (message: string, code = "") => olderTypstHint(message, code);
+  const selectors = "only element functions can be used as selectors";
+  expect(hintOn("function `json` does not contain field `decode`")).toContain("#older-typst");
+  expect(hintOn(selectors, "#locate(loc => loc)")).toContain("#older-typst");
+  expect(hintOn(selectors, "#show f: it => it")).toBeNull();
+  expect(hintOn("unknown variable: locale")).toBeNull();
+  expect(hintOn("unknown symbol modifier", "$arrow.odd$")).toBeNull();
+});
+
+it.each([
+  ["$A sect B$", "sect is inter"],
+  ["#sym.sect", "sect is inter"],
+  ["$diff x$", "diff is partial"],
+  ["$A times.circle.big B$", "times.circle is times.o"],
+  ["$angle.l x$", "angle.l is chevron.l"],
+  ["$bracket.l.double x$", "bracket.l.double is bracket.l.stroked"],
+  ['#pdf.embed("a.csv", bytes("1"))', "embed is attach"],
+  ["#path((0pt, 0pt), (1pt, 1pt))", "what path drew is drawn by curve"],
+])("Typst's error for %s gets the new name", async (source, told) => {
+  const { stderr } = await execa(typstPath(), ["compile", "-", "-"], { input: source, reject: false });
+  const [, message = ""] = /^error: (.*)$/m.exec(stderr) ?? [];
+  expect(olderTypstHint(message, source)).toContain(`since Typst 0.15, ${told}`);
 });

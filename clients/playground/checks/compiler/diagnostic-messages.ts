@@ -1,7 +1,7 @@
 /** The compiler's messages in the words of the page. */
 
 import { closestPath, didYouMean } from "../../../data-schema/similar-name.ts";
-import { isOfOlderTypst, memberNames, OLDER_TYPST_HINT } from "../../../typescript/template-text/template-findings.ts";
+import { memberNames, olderTypstHint } from "../../../typescript/template-text/template-findings.ts";
 import { explainMessage } from "./plain-words.ts";
 import { type CompilerProject, textOf } from "./project-text.ts";
 
@@ -25,14 +25,14 @@ export function describeDiagnostic(message: string, at: MarkedText, project: Com
   if (UNKNOWABLE.test(message)) return null;
   if (NO_FILE.test(message)) return describeMissingFile(at, project.files);
   const [first = "", ...typstHints] = message.replace(PROJECT_ROOT, "").split(", hints: ");
-  const isOlder = isOfOlderTypst(first, at.text);
+  const olderHint = olderTypstHint(first, at.before + at.text);
   const diagnosed = {
     ...{ marked: at.text, before: at.before, after: at.after, hints: typstHints },
     names: () => namesIn(project),
     fileThatDefines: (name: string) => fileThatDefines(name, project),
   };
-  const meaning = isOlder ? null : explainMessage(first, diagnosed);
-  const hints = isOlder ? [...typstHints, OLDER_TYPST_HINT] : typstHints;
+  const meaning = olderHint === null ? explainMessage(first, diagnosed) : null;
+  const hints = olderHint === null ? typstHints : [...typstHints, olderHint];
   const said = capitalize(first).replace(LONG_LIST, "$1…");
   const sentences = [said, ...(meaning === null ? hints.map((hint) => `Hint: ${hint}`) : [meaning])];
   const all = sentences.map((sentence) => (/[.?…]$/.test(sentence) ? sentence : `${sentence}.`)).join(" ");
