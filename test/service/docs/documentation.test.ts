@@ -176,6 +176,18 @@ describe("docs/templates.md", () => {
     expect((await readPdf(await answer.bytes())).pageTexts).toEqual(["Issued on 5 October 2026, total 0 EUR."]);
   });
 
+  it("is right that equal requests give equal bytes, from a date in the template", async () => {
+    const bytesOf = async (source: string) => {
+      const answers = await Promise.all([1, 2].map(() => service.render({ source })));
+      const [first, second] = await Promise.all(answers.map(async (answer) => Buffer.from(await answer.bytes())));
+      return { first, second };
+    };
+    const { first, second } = await bytesOf("#set document(date: datetime(year: 2026, month: 10, day: 5))\n= Hello");
+    expect(first?.equals(second ?? Buffer.alloc(0))).toBe(true);
+    // Typst writes the time of the render as a date otherwise.
+    expect((await bytesOf("= Hello")).first?.toString("latin1")).toMatch(/\/CreationDate|xmp:CreateDate/);
+  });
+
   it("is right about the order of selected pages", async () => {
     const source = "First #pagebreak() second #pagebreak() third";
     const answer = await service.render({ source, output: { pages: "3,1" } });
