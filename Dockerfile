@@ -31,6 +31,7 @@ COPY wrangler.toml tsconfig.json LICENSE ./
 COPY rules rules
 COPY protocol protocol
 COPY typst typst
+COPY logging logging
 COPY edge edge
 COPY gate gate
 COPY examples examples
@@ -94,6 +95,7 @@ COPY package.json LICENSE ./
 COPY rules rules
 COPY protocol protocol
 COPY typst typst
+COPY logging logging
 COPY backend backend
 # What `npm run packages` and `npm run fonts` have fetched, if anything.
 COPY vendor/packages packages

@@ -5,15 +5,13 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
-import { setTimeout as delay } from "node:timers/promises";
+import { LogOutput } from "../logging/log-output.ts";
 import { readIntegerSettings, SettingError } from "../rules/settings.ts";
 import { Gate } from "./gate.ts";
-import { LogOutput } from "./log-output.ts";
 import { capacityOf, ENOUGH_OPEN_FILES, FEW_OPEN_FILES, MIN_OPEN_FILES, parseMaxOpenFiles } from "./open-files.ts";
 import { GATE_INTEGER_SETTINGS } from "./settings.ts";
 
 const OPEN_RENDERS = "SERVICE_MAX_OPEN_RENDERS";
-const LAST_LINES_MILLISECONDS = 1000;
 const REPORT_MILLISECONDS = 10_000;
 
 const folder = import.meta.dirname;
@@ -23,8 +21,7 @@ const stderr = new LogOutput(process.stderr);
 
 try {
   const exitCode = await run();
-  // Node would wait for a log that nobody reads.
-  await Promise.race([Promise.all([stdout.written(), stderr.written()]), delay(LAST_LINES_MILLISECONDS)]);
+  await Promise.all([stdout.end(), stderr.end()]);
   process.exit(exitCode);
 } catch (error) {
   if (!(error instanceof SettingError)) throw error;

@@ -17,7 +17,6 @@ import { notFound, serviceUnavailable } from "../../rules/problem.ts";
 import { TYPST_VERSION } from "../../typst/typst-release.mjs";
 import { describeError, errorCode } from "../error-log.ts";
 import { traceParentOf } from "../observe/request-observer.ts";
-import type { BackendSettings } from "../settings.ts";
 import { answerMalformedHttp, answerUnrouted, PendingAnswers, reportFailure, sendProblem } from "./problem-response.ts";
 import { RenderRoute, refuseWithoutToken } from "./render-route.ts";
 import { type Foundation, openParts, readLoad, type ServiceParts } from "./service-parts.ts";
@@ -41,7 +40,7 @@ export interface RenderService {
 }
 
 export function buildRenderService(foundation: Foundation): RenderService {
-  const app = createApp(foundation.settings);
+  const app = createApp(foundation);
   const parts = openParts(foundation, app.log);
   const { stage, capabilities, workDirectoryWatch } = parts;
   const route = new RenderRoute(parts);
@@ -115,10 +114,14 @@ function createHandlers(parts: ServiceParts) {
   } satisfies Readonly<Record<string, RouteHandlerMethod>>;
 }
 
-function createApp(settings: BackendSettings): FastifyInstance {
+function createApp({ settings, logOutput }: Foundation): FastifyInstance {
   const pendingAnswers = new PendingAnswers();
   const app: FastifyInstance = Fastify({
-    logger: { level: settings.logLevel, serializers: { err: describeError } },
+    logger: {
+      level: settings.logLevel,
+      serializers: { err: describeError },
+      stream: { write: (line: string) => logOutput.writeLine(line) },
+    },
     logController: new LogController({ disableRequestLogging: true }),
     // The edge passes on the scheme and host of the client's request, for `instance`.
     trustProxy: true,

@@ -1,6 +1,7 @@
 /** Puts together what the backend is made of, below its HTTP application. */
 import { availableParallelism } from "node:os";
 import type { FastifyBaseLogger } from "fastify";
+import type { LogOutput } from "../../logging/log-output.ts";
 import type { BackendLoad } from "../../protocol/headers.ts";
 import { ByteBudget } from "../admission/byte-budget.ts";
 import { RenderQueue } from "../admission/render-queue.ts";
@@ -30,6 +31,7 @@ export interface Foundation {
   readonly sandbox: Sandbox;
   readonly launcher: Launcher;
   readonly tracing: OtlpTracing | null;
+  readonly logOutput: LogOutput;
 }
 
 export interface ServiceParts extends RenderResources {
@@ -52,7 +54,7 @@ export function readLoad({ settings, queue, stage }: ServiceParts): BackendLoad 
 }
 
 export function openParts(foundation: Foundation, log: FastifyBaseLogger): ServiceParts {
-  const { settings, sandbox, launcher, tracing } = foundation;
+  const { settings, sandbox, launcher, tracing, logOutput } = foundation;
   const { workDirectory, limits, maxConcurrentRenders: slots } = settings;
   const queue = new RenderQueue({
     slots,
@@ -87,6 +89,7 @@ export function openParts(foundation: Foundation, log: FastifyBaseLogger): Servi
     ...budgets,
     ...{ queue, warmPool, deliveries, slots, workDirectory, machineWatch, capabilities },
     lostSpans: () => tracing?.lostSpans ?? 0,
+    droppedLogLines: () => logOutput.droppedLines,
     sandboxMode: sandbox.mode,
   });
   const observer = new RequestObserver(limits, metrics, tracing);

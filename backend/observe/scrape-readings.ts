@@ -19,6 +19,7 @@ export interface MetricSources {
   readonly workDirectory: string;
   readonly machineWatch: MachineWatch;
   readonly lostSpans: () => number;
+  readonly droppedLogLines: () => number;
   readonly sandboxMode: SandboxMode;
   readonly capabilities: { readonly digest: string | null };
 }
@@ -88,6 +89,11 @@ export function registerReadings(registry: Registry, sources: MetricSources): vo
       },
     });
   total("service_trace_spans_lost_total", "OpenTelemetry spans that no collector has taken.", sources.lostSpans);
+  total(
+    "service_log_lines_dropped_total",
+    "Log lines that were dropped because nobody has read the log.",
+    sources.droppedLogLines,
+  );
   const taken = () => sources.warmPool.takes;
   total("service_warm_renders_used_total", "Renders that found a Typst process waiting for them.", taken);
 }

@@ -2,6 +2,7 @@
  * Runs the backend until a stop signal. What prevents its work ends it with a line on standard error and code 1.
  */
 import { setTimeout as delay } from "node:timers/promises";
+import { LogOutput } from "../../logging/log-output.ts";
 import { SettingError } from "../../rules/settings.ts";
 import { TYPST_VERSION, typstProblem } from "../../typst/typst-release.mjs";
 import { errorCode } from "../error-log.ts";
@@ -17,6 +18,11 @@ import { LAST_STEP } from "./last-step.ts";
 const IDLE_POLL_MILLISECONDS = 20;
 /** How long connections may take to close once no render is left. */
 const CLOSE_MILLISECONDS = 2000;
+
+/** Its lines have the form of pino's. */
+const LOG_OUTPUT = new LogOutput(process.stdout, (lines) =>
+  JSON.stringify({ level: 40, time: Date.now(), pid: process.pid, lines, msg: "log lines were dropped" }),
+);
 
 let isStopping = false;
 
@@ -59,7 +65,7 @@ async function start(onStopSignal: OnStopSignal): Promise<void> {
     const { sandbox, message } = await chooseSandbox(settings, launcher);
     if (message !== null) process.stderr.write(`${message}\n`);
     const tracing = await openTracing(settings);
-    const backend = buildRenderService({ settings, sandbox, launcher, tracing });
+    const backend = buildRenderService({ settings, sandbox, launcher, tracing, logOutput: LOG_OUTPUT });
     // From here on, the backend watches the claim that is there now.
     await claim.expectHeld();
     announceStep("reading fonts and packages");
@@ -112,6 +118,7 @@ async function finish(
       return false;
     },
   );
+  await LOG_OUTPUT.end();
   process.exit(isClosed && isReleased ? exitCode : 1);
 }
 

@@ -12,7 +12,7 @@ import { billOfMaterials } from "./bill-of-materials.ts";
 import { writeEdge } from "./edge-configuration.ts";
 
 const PROJECT = fileURLToPath(new URL("../../", import.meta.url));
-const PARTS = ["backend", "rules", "protocol", "typst", "deploy", "vendor", "LICENSE", "CHANGELOG.md"];
+const PARTS = ["backend", "rules", "protocol", "typst", "logging", "deploy", "vendor", "LICENSE", "CHANGELOG.md"];
 /** By these npm installs. */
 const MANIFESTS = ["package.json", "package-lock.json", ".npmrc"];
 /** As in the Dockerfile: no second Node, and nothing that only types need. */

@@ -60,6 +60,7 @@ const REFUSED: readonly (readonly [importer: string, imported: string, rule: str
   ["rules/with-protocol.ts", "../protocol/headers.ts", "rules-are-pure"],
   ["protocol/with-node.ts", "node:fs", "protocol-is-pure"],
   ["protocol/with-edge.ts", "../edge/app.ts", "protocol-is-pure"],
+  ["logging/with-rules.ts", "../rules/problem.ts", "logging-stands-alone"],
   ["typst/with-backend.ts", "../backend/settings.ts", "typst-stands-below-the-programs"],
   ["typst/with-rules.mjs", "../rules/problem.ts", "finding-programs-is-bare"],
   ["rules/json/with-problem.ts", "../problem.ts", "json-stands-alone"],
@@ -135,7 +136,7 @@ async function write(path: string, text: string): Promise<void> {
 
 function cruise(): readonly Violation[] {
   const program = join(PROJECT, "node_modules/.bin/depcruise");
-  const folders = "rules protocol typst clients edge gate backend scripts".split(" ");
+  const folders = "rules protocol typst logging clients edge gate backend scripts".split(" ");
   const { stdout, stderr } = spawnSync(process.execPath, [program, ...folders, "--output-type", "json"], {
     cwd: folder,
     encoding: "utf8",

@@ -12,7 +12,7 @@ import { afterAll, beforeAll, expect, it, onTestFinished } from "vitest";
 
 const PROJECT = fileURLToPath(new URL("../../", import.meta.url));
 const COPIED = [
-  ..."rules protocol typst clients edge gate backend scripts bench test static deploy docs".split(" "),
+  ..."rules protocol typst logging clients edge gate backend scripts bench test static deploy docs".split(" "),
   ...["examples", "README.md", "package.json", "tsconfig.json", "vitest.config.ts", "biome.json", ".env.example"],
 ];
 
@@ -116,7 +116,9 @@ function run(script: string, ...args: string[]): string {
  */
 const ALL_IN_ONE = {
   extends: "./test/tsconfig.json",
-  include: "rules protocol typst clients backend scripts bench test".split(" ").map((folder) => `${folder}/**/*.ts`),
+  include: "rules protocol typst logging clients backend scripts bench test"
+    .split(" ")
+    .map((folder) => `${folder}/**/*.ts`),
   exclude: ["test/edge"],
 };
 

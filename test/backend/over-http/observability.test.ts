@@ -1,6 +1,9 @@
 /** What a backend tells about a request beside its answer. */
-import { describe, expect, it } from "vitest";
+import { Writable } from "node:stream";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { buildRenderService } from "../../../backend/http/app.ts";
 import { MAX_CALLERS_IN_METRICS } from "../../../backend/observe/render-metrics.ts";
+import { LogOutput } from "../../../logging/log-output.ts";
 import { parseServerTiming } from "../../../protocol/headers.ts";
 import { PROBLEMS } from "../../../rules/problem.ts";
 import {
@@ -9,7 +12,8 @@ import {
   startTemporaryBackend,
   type TestBackend,
 } from "../../support/backend/test-backend.ts";
-import { sampleValue } from "../../support/readers/metrics-text.ts";
+import { openTestSandbox } from "../../support/backend/test-sandbox.ts";
+import { parseMetrics, sampleValue } from "../../support/readers/metrics-text.ts";
 import { BACKEND_TOKEN } from "../../support/tokens.ts";
 
 /** The names of the phases of an answer. */
@@ -160,4 +164,17 @@ it("the peak memory is that of Typst, not of its launcher, for each render by it
   expect(small.count).toBe(1);
   expect(small.bytes).toBeGreaterThan(15 * MEBIBYTE);
   expect(small.bytes).toBeLessThan(150 * MEBIBYTE);
+});
+
+it("what nobody reads of the log is dropped beyond a mebibyte, and counted", async () => {
+  const output = new Writable({ write: () => {} });
+  const { settings, sandbox, launcher } = await openTestSandbox("none");
+  const { app } = buildRenderService({ settings, sandbox, launcher, tracing: null, logOutput: new LogOutput(output) });
+  onTestFinished(() => app.close());
+  const read = async () =>
+    sampleValue(parseMetrics((await app.inject("/metrics")).body), "service_log_lines_dropped_total");
+  expect(await read()).toBe(0);
+  for (let line = 0; line < 3000; line++) app.log.info("x".repeat(1024));
+  expect(output.writableLength).toBeLessThanOrEqual(1024 ** 2);
+  expect(await read()).toBeGreaterThan(1500);
 });

@@ -5,12 +5,14 @@
 import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { Writable } from "node:stream";
 import { afterAll, expect, inject, onTestFinished } from "vitest";
-import { buildRenderService, type RenderService } from "../../../backend/http/app.ts";
+import { buildRenderService } from "../../../backend/http/app.ts";
 import { Launcher } from "../../../backend/launcher/launcher.ts";
 import { readBackendSettings } from "../../../backend/settings.ts";
 import { openSandbox } from "../../../backend/typst/choose-sandbox.ts";
 import { prepareWorkDirectory } from "../../../backend/work-directory/claim.ts";
+import { LogOutput } from "../../../logging/log-output.ts";
 import { parseMetrics, sampleValue } from "../readers/metrics-text.ts";
 import { BACKEND_TOKEN } from "../tokens.ts";
 import { processesOf } from "./processes.ts";
@@ -43,7 +45,6 @@ export async function startTestBackend(
     SERVICE_TYPST_BIN: typstPath(),
     SERVICE_BUBBLEWRAP_BIN: inject("bubblewrapPath"),
     SERVICE_WORK_DIRECTORY: workDirectory,
-    SERVICE_LOG_LEVEL: "silent",
     // The attack suite runs once in each sandbox.
     SERVICE_SANDBOX: process.env.SERVICE_SANDBOX,
     SERVICE_SETPRIV_BIN: inject("setprivPath") ?? undefined,
@@ -60,19 +61,14 @@ export async function startTestBackend(
   });
   if (settings.sandboxChoice === "auto") throw new Error("a test names its sandbox");
   const sandbox = await openSandbox(settings, settings.sandboxChoice, launcher);
-  const service = buildRenderService({ settings, sandbox, launcher, tracing: null });
-  const { app, refuseRenders } = service;
   const logged: object[] = [];
-  const child = app.log.child.bind(app.log);
-  app.log.child = (fields: Parameters<typeof child>[0], options: Parameters<typeof child>[1]) => {
-    const logger = child(fields, options);
-    const log = (line: unknown) => {
-      if (typeof line !== "object" || line === null) return;
-      logged.push({ ...fields, ...line, ...("err" in line && { err: serializeError(app, line.err) }) });
-    };
-    Object.assign(logger, { info: log, error: log });
-    return logger;
+  const take = (line: Buffer, _encoding: string, done: () => void) => {
+    logged.push(JSON.parse(String(line)));
+    done();
   };
+  const logOutput = new LogOutput(new Writable({ write: take }));
+  const service = buildRenderService({ settings, sandbox, launcher, tracing: null, logOutput });
+  const { app, refuseRenders } = service;
   const url = new URL(await app.listen({ host: settings.host, port: settings.port }));
   const send = (path: string, init?: RequestInit) => fetch(new URL(path, url), init);
   const render = (body: RenderBody, init?: RequestInit) => send("/v1/render", renderInit(body, init));
@@ -92,7 +88,7 @@ export async function startTestBackend(
       return bytes;
     },
     fetch: send,
-    /** The lines about its requests, whatever the log level, with the fields that all lines of a request have. */
+    /** The lines of its log. */
     logged,
     metrics,
     /** The value of one sample, 0 if it does not exist yet. */
@@ -110,13 +106,6 @@ export async function startTestBackend(
       await rm(workDirectory, { recursive: true, force: true });
     },
   };
-}
-
-function serializeError({ log }: RenderService["app"], error: unknown): unknown {
-  const serializers: unknown = Reflect.get(log, Symbol.for("pino.serializers"));
-  const hasOne = typeof serializers === "object" && serializers !== null && "err" in serializers;
-  if (!hasOne || typeof serializers.err !== "function") throw new Error("the log has no serializer of errors");
-  return serializers.err(error);
 }
 
 export async function startTemporaryBackend(...options: Parameters<typeof startTestBackend>) {
