@@ -2,12 +2,13 @@
 import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { writeRelease } from "./build/release-folder.ts";
+import { expectCleanCheckout, writeRelease } from "./build/release-folder.ts";
 
 const [folder, ...more] = parseArgs({ allowPositionals: true }).positionals;
 if (more.length > 0) throw new Error("npm run build:release -- FOLDER takes one folder");
 // Parents of the folder as well.
 process.umask(0o022);
 const target = resolve(folder ?? fileURLToPath(new URL("../dist/release", import.meta.url)));
+await expectCleanCheckout(fileURLToPath(new URL("../", import.meta.url)));
 await writeRelease(target);
 process.stdout.write(`${target} is ready: docs/deploy/one-host.md has the steps\n`);

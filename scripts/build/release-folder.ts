@@ -12,7 +12,10 @@ import { billOfMaterials } from "./bill-of-materials.ts";
 import { writeEdge } from "./edge-configuration.ts";
 
 const PROJECT = fileURLToPath(new URL("../../", import.meta.url));
-const PARTS = ["backend", "rules", "protocol", "typst", "logging", "deploy", "vendor", "LICENSE", "CHANGELOG.md"];
+/** Of these, what git tracks: a checkout may hold secrets, such as those that `deploy/kubernetes/` reads. */
+const PARTS = ["backend", "rules", "protocol", "typst", "logging", "deploy", "LICENSE", "CHANGELOG.md"];
+/** Packages and fonts that the operator has fetched, and their lock files. */
+const FETCHED = "vendor";
 /** By these npm installs. */
 const MANIFESTS = ["package.json", "package-lock.json", ".npmrc"];
 /** As in the Dockerfile: no second Node, and nothing that only types need. */
@@ -21,6 +24,22 @@ const PRODUCTION = ["--omit=dev", "--omit=optional", "--workspaces=false"];
 function productionManifest() {
   const { name, version, description, type, license, engines, dependencies } = project;
   return { name, version, description, private: true, type, license, engines, dependencies };
+}
+
+/** @throws if the checkout is not what its commit says: nobody could tell what such a release is. */
+export async function expectCleanCheckout(checkout: string): Promise<void> {
+  const { stdout } = await execa("git", ["status", "--porcelain"], { cwd: checkout });
+  const [first] = stdout.split("\n");
+  if (first) throw new Error(`a release is made of a commit, and the checkout differs from its own: ${first.trim()}`);
+}
+
+/** Copies the files of these names and folders that git tracks. */
+export async function copyTracked(checkout: string, target: string, names: readonly string[]): Promise<void> {
+  const { stdout } = await execa("git", ["ls-files", "-z", "--", ...names], { cwd: checkout });
+  for (const name of stdout.split("\0").filter((path) => path !== "")) {
+    await mkdir(dirname(join(target, name)), { recursive: true });
+    await copyFile(join(checkout, name), join(target, name));
+  }
 }
 
 /** @throws if there is such a folder already, which something may run in, unless it is `dist/release`; or if it is being written */
@@ -44,7 +63,8 @@ export async function writeRelease(folder: string): Promise<void> {
     await mkdir(join(unfinished, "node_modules/.bin"), { recursive: true });
     const node = await realpath(join(PROJECT, "node_modules/.bin/node"));
     await copyFile(node, join(unfinished, "node_modules/.bin/node"));
-    for (const name of PARTS) await cp(join(PROJECT, name), join(unfinished, name), { recursive: true });
+    await copyTracked(PROJECT, unfinished, PARTS);
+    await cp(join(PROJECT, FETCHED), join(unfinished, FETCHED), { recursive: true });
     await writeEdge(join(unfinished, "dist/edge"));
     const licences = "THIRD-PARTY-LICENSES.txt";
     await copyFile(join(unfinished, "dist/edge", licences), join(unfinished, licences));

@@ -1,15 +1,15 @@
 /** `npm run build:release`: the folder of a version is complete, has nothing for developers, and renders. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdir, mkdtemp, readdir, readFile, rm, rmdir, stat } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, rm, rmdir, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { execa } from "execa";
 import { array, object, optional, parse, string } from "valibot";
-import { beforeAll, expect, it, onTestFinished } from "vitest";
+import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import project from "../../../package.json" with { type: "json" };
-import { writeRelease } from "../../../scripts/build/release-folder.ts";
+import { copyTracked, expectCleanCheckout, writeRelease } from "../../../scripts/build/release-folder.ts";
 import { startBuiltEdge } from "../../../scripts/start/built-edge.ts";
 import { LOOPBACK, takeFreePort } from "../../../scripts/start/local-service.ts";
 import { requireTypst } from "../../../typst/program-location.mjs";
@@ -26,8 +26,10 @@ let release = "";
 beforeAll(async () => {
   const folder = await mkdtemp(join(tmpdir(), "release of "));
   release = join(folder, project.version);
-  const build = 'umask 077 && exec "$0" scripts/build-release.ts "$1"';
-  await execa("sh", ["-c", build, process.execPath, release], { cwd: fileURLToPath(PROJECT), stdin: "ignore" });
+  // Not the program itself, which refuses a checkout in which somebody works.
+  const script =
+    'process.umask(0o077); const { writeRelease } = await import("./scripts/build/release-folder.ts"); await writeRelease(process.argv[1]);';
+  await execa(process.execPath, ["--input-type=module", "--eval", script, release], { cwd: fileURLToPath(PROJECT) });
   return () => rm(folder, { recursive: true });
 }, 300_000);
 
@@ -65,6 +67,39 @@ it("has what deploy/roll.sh asks for, and what the units start", async () => {
 it("is not written over a folder that is there", async () => {
   await expect(writeRelease(release)).rejects.toThrow("is there already");
   expect(await readdir(join(release, ".."))).toEqual([project.version]);
+});
+
+describe("a checkout", () => {
+  async function checkOut(): Promise<string> {
+    const folder = await makeTemporaryFolder("checkout-");
+    await mkdir(join(folder, "deploy"));
+    await writeFile(join(folder, ".gitignore"), "*-secrets.env\n");
+    await writeFile(join(folder, "deploy/roll.sh"), "", { mode: 0o755 });
+    const git = (...words: string[]) =>
+      execa("git", ["-c", "user.name=x", "-c", "user.email=x", ...words], { cwd: folder });
+    await git("init", "--quiet");
+    await git("add", ".");
+    await git("commit", "--quiet", "--message", "x");
+    await writeFile(join(folder, "deploy/backend-secrets.env"), "TOKEN=secret", { mode: 0o600 });
+    return folder;
+  }
+
+  it("gives a release what git tracks, and nothing else that is there: no secrets", async () => {
+    const [folder, target] = [await checkOut(), await makeTemporaryFolder("release-")];
+    await copyTracked(folder, target, ["deploy"]);
+    expect(await readdir(target, { recursive: true })).toEqual(["deploy", "deploy/roll.sh"]);
+    expect((await stat(join(target, "deploy/roll.sh"))).mode & 0o111).not.toBe(0);
+  });
+
+  it("in which somebody works makes no release", async () => {
+    const folder = await checkOut();
+    await expectCleanCheckout(folder);
+    await writeFile(join(folder, "deploy/new.sh"), "");
+    await expect(expectCleanCheckout(folder)).rejects.toThrow("?? deploy/new.sh");
+    await rm(join(folder, "deploy/new.sh"));
+    await writeFile(join(folder, "deploy/roll.sh"), "changed");
+    await expect(expectCleanCheckout(folder)).rejects.toThrow("M deploy/roll.sh");
+  });
 });
 
 it("is not written by two at once", async () => {
