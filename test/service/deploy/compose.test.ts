@@ -215,7 +215,7 @@ describe("compose.yaml", () => {
         read_only: true,
         cap_drop: ["ALL"],
         security_opt: ["no-new-privileges:true"],
-        restart: "on-failure",
+        restart: "unless-stopped",
       });
     }
   });

@@ -53,6 +53,10 @@ const edge = await readUnit(EDGE);
 describe("the units", () => {
   it("give them settings that they have, and the time that those allow them to take to end", async () => {
     const settings = deployedBackendSettings(await environmentOf(backend, "backend.env.example"));
+    expect(settings).toMatchObject({
+      packagePath: "/opt/document-rendering-service/vendor/packages",
+      fontPaths: ["/opt/document-rendering-service/vendor/fonts"],
+    });
     expect([settings.port, settings.backendTokens.length, settings.sandboxChoice]).toEqual([8788, 1, "bubblewrap"]);
     expect(seconds(only(backend, "TimeoutStopSec"))).toBeGreaterThan(backendStopSeconds(settings));
     const edgeSettings = await deployedEdgeSettings(await environmentOf(edge, "edge.env.example"));
@@ -63,11 +67,13 @@ describe("the units", () => {
     expect(only(edge, "After")).toContain(wanted);
   });
 
-  it("let running renders finish, and start again what has failed", () => {
+  it("let running renders finish, and start a backend again after any end, however often, and one whose loop stands still", () => {
     // By default systemd sends SIGTERM to every process of a unit, and so to each Typst.
     expect(only(backend, "KillMode")).toBe("mixed");
     expect(only(backend, "OOMPolicy")).toBe("continue");
-    for (const unit of [backend, edge]) expect(only(unit, "Restart")).toBe("on-failure");
+    expect(only(edge, "Restart")).toMatch(/^(?:on-failure|always)$/);
+    const keys = ["Restart", "StartLimitIntervalSec", "WatchdogSec", "NotifyAccess"];
+    expect(keys.map((key) => only(backend, key))).toEqual(["always", "0", "60s", "all"]);
   });
 
   it("confine both, and leave a backend what bubblewrap needs", async () => {
