@@ -2,10 +2,10 @@
  * The backend as a program. It handles stop signals before it loads the rest, which takes half a second (2026-11-22):
  * Linux drops those that process 1 does not handle.
  */
-import type { StopSignal } from "./start/run.ts";
+import { exitCodeAfter, type StopSignal } from "./start/stop-signal.ts";
 
 /** Until the backend listens, it has nothing to finish. The next one empties the work directory. */
-let stop: (signal: StopSignal) => void = () => process.exit(0);
+let stop: (signal: StopSignal) => void = (signal) => process.exit(exitCodeAfter(signal));
 
 for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(signal, () => stop(signal));
 // The program that started it for itself was killed: `npm start`, or a test.

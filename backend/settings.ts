@@ -1,5 +1,7 @@
 /** The backend's settings: the one place where its environment is read, parsed and checked against ranges. */
+import { realpathSync } from "node:fs";
 import { availableParallelism } from "node:os";
+import { resolve } from "node:path";
 import { parseTokens } from "../protocol/authentication.ts";
 import { MAX_SLOTS } from "../protocol/headers.ts";
 import { LIMIT_SETTINGS, type Limits, limitsFrom } from "../rules/limits.ts";
@@ -138,7 +140,7 @@ export interface BackendSettings extends Readonly<Record<keyof typeof BACKEND_IN
   readonly fontPaths: readonly string[];
   /** A folder of vendored Typst packages; null if no package can be imported. */
   readonly packagePath: string | null;
-  /** It is emptied at start, so it must hold nothing else. */
+  /** It is emptied at start. If it holds anything else, the backend does not start. */
   readonly workDirectory: string;
   /** A fixed date for documents, in seconds since 1970; null for the current time. */
   readonly creationTimestampSeconds: number | null;
@@ -169,16 +171,19 @@ export function readBackendSettings(environment: Environment): BackendSettings {
     renderTimeoutSeconds,
     host: environment.SERVICE_HOST || "127.0.0.1",
     backendTokens: parseTokens("SERVICE_BACKEND_TOKENS", environment.SERVICE_BACKEND_TOKENS),
-    typstPath: environment.SERVICE_TYPST_BIN || pathOf("typst", environment),
+    typstPath: readProgram("SERVICE_TYPST_BIN", "typst", environment),
     sandboxChoice: readSandboxChoice(environment.SERVICE_SANDBOX),
-    bubblewrapPath: environment.SERVICE_BUBBLEWRAP_BIN || pathOf("bwrap", environment),
-    setprivPath: environment.SERVICE_SETPRIV_BIN || pathOf("setpriv", environment),
+    bubblewrapPath: readProgram("SERVICE_BUBBLEWRAP_BIN", "bwrap", environment),
+    setprivPath: readProgram("SERVICE_SETPRIV_BIN", "setpriv", environment),
     prlimitPath: pathOf("prlimit", environment),
     mkfifoPath: pathOf("mkfifo", environment),
     unsharePath: pathOf("unshare", environment),
-    fontPaths: (environment.SERVICE_FONT_PATHS ?? "").split(":").filter((path) => path !== ""),
-    packagePath: environment.SERVICE_PACKAGE_PATH || null,
-    workDirectory: environment.SERVICE_WORK_DIRECTORY || defaultWorkDirectory(environment, integers.port),
+    fontPaths: (environment.SERVICE_FONT_PATHS ?? "")
+      .split(":")
+      .filter((path) => path !== "")
+      .map(realPath),
+    packagePath: environment.SERVICE_PACKAGE_PATH ? realPath(environment.SERVICE_PACKAGE_PATH) : null,
+    workDirectory: resolve(environment.SERVICE_WORK_DIRECTORY || defaultWorkDirectory(environment, integers.port)),
     creationTimestampSeconds: readTimestamp(environment.SERVICE_CREATION_TIMESTAMP),
     logLevel: readLogLevel(environment.SERVICE_LOG_LEVEL),
     tracesUrl: readTracesUrl(environment),
@@ -206,6 +211,25 @@ function readSandboxChoice(text: string | undefined): SandboxChoice {
   const choice = parseSandboxChoice(text);
   if (choice !== undefined) return choice;
   throw new SettingError(SANDBOX_ADVICE);
+}
+
+/**
+ * Absolute, because renders run in other directories, and without links: a deployment may move one to the next version while
+ * this backend still renders. What does not exist is reported where it is used.
+ */
+function realPath(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch {
+    return resolve(path);
+  }
+}
+
+/** A setting that names a program by its path, or by its name on PATH. */
+function readProgram(setting: string, usualName: string, environment: Environment): string {
+  const given = environment[setting];
+  if (!given) return pathOf(usualName, environment);
+  return given.includes("/") ? resolve(given) : pathOf(given, environment);
 }
 
 /** The absolute path of a program, because Typst runs without PATH; its name if it is not found. */

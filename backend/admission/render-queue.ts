@@ -134,7 +134,8 @@ export class RenderQueue {
     const waitedSeconds = admitted - arrived;
     if (entry.kind === "left") return { kind: "left" };
     if (entry.kind === "admitted") {
-      let isStopped = false;
+      // Unless it has a result: a render that fails says nothing of how long renders take.
+      let isStopped = true;
       try {
         const result = await work(entry.withdrawn);
         isStopped = result === null || applicant.signal.aborted;

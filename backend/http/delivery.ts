@@ -3,8 +3,10 @@ import { Readable } from "node:stream";
 import type { FastifyReply } from "fastify";
 import { fileHeaders } from "../../protocol/rendered-file.ts";
 import type { Output } from "../../rules/output-options.ts";
+import { ServiceFailure } from "../error-log.ts";
 import type { Delivery, DeliveryEnd } from "../observe/render-metrics.ts";
 import type { Spool } from "../render/spool.ts";
+import { reportFailure, sendProblem } from "./problem-response.ts";
 
 type Deadlines = Readonly<Record<"silenceMilliseconds" | "totalMilliseconds", number>>;
 
@@ -20,26 +22,31 @@ export class Deliveries {
     return this.#underWay;
   }
 
+  /** If the output cannot be read, the client gets a problem, or, after a part of it, a connection that breaks. Never rejects. */
   async deliver(reply: FastifyReply, file: Spool, output: Output): Promise<Delivery> {
     const startMilliseconds = performance.now();
     this.#underWay++;
     try {
-      reply.headers(fileHeaders(output));
-      const end = await this.#send(reply, file);
+      const end = await this.#send(reply, file, output);
       const milliseconds = performance.now() - startMilliseconds;
       return { end, run: { phase: "delivery", startMilliseconds, milliseconds } };
     } finally {
       this.#underWay--;
-      await file.close();
+      await file.close().catch((error: unknown) => reportFailure(reply.request, error));
     }
   }
 
-  #send(reply: FastifyReply, file: Spool): Promise<DeliveryEnd> {
+  async #send(reply: FastifyReply, file: Spool, output: Output): Promise<DeliveryEnd> {
+    const payload = file.bytes ?? (await openFile(file));
+    if (payload instanceof Error) {
+      sendProblem(reply.request, reply, reportFailure(reply.request, payload));
+      return "failed";
+    }
     const response = reply.raw;
     // The request's socket: a response has none while it waits behind another on the same connection.
     const { socket } = reply.request.raw;
     // `close` has already been emitted, and will not come again.
-    if (response.destroyed || socket.destroyed) return Promise.resolve("client_gone");
+    if (response.destroyed || socket.destroyed) return "client_gone";
     const { silenceMilliseconds, totalMilliseconds } = this.#deadlines;
     return new Promise((resolve) => {
       let reason: DeliveryEnd = "client_gone";
@@ -57,7 +64,29 @@ export class Deliveries {
       };
       response.once("close", finish);
       socket.once("close", finish);
-      reply.header("Content-Length", file.size).send(file.bytes ?? Readable.from(file.read(), { objectMode: false }));
+      if (payload instanceof Readable) {
+        payload.once("error", (error) => {
+          reportFailure(reply.request, error);
+          cut("failed");
+        });
+      }
+      reply.headers({ ...fileHeaders(output), "Content-Length": file.size }).send(payload);
     });
   }
+}
+
+/** Its beginning is read before anything is sent. @returns the error if it cannot be read */
+async function openFile(file: Spool): Promise<Readable | Error> {
+  const chunks = file.read();
+  try {
+    const first = await chunks.next();
+    return first.done ? Readable.from([]) : Readable.from(startingWith(first.value, chunks), { objectMode: false });
+  } catch (error) {
+    return error instanceof Error ? error : new ServiceFailure("the file of an output cannot be read");
+  }
+}
+
+async function* startingWith<Item>(first: Item, others: AsyncIterable<Item>): AsyncGenerator<Item, void, void> {
+  yield first;
+  yield* others;
 }

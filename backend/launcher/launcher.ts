@@ -153,5 +153,5 @@ export class Launcher {
 
 function toFailedEnd(error: unknown): ProgramEnd {
   const { message, code } = describeError(error);
-  return { kind: "failed", reason: message || `it cannot be started: ${code}` };
+  return { kind: "failed", reason: message || `it cannot be started: ${code}`, hasStarted: false };
 }

@@ -21,8 +21,8 @@ export const INHERITED_DESCRIPTOR = 3;
 export type ProgramEnd =
   | { readonly kind: "exited"; readonly exitCode: number; readonly diagnostics: string }
   | { readonly kind: "signalled"; readonly signal: string; readonly diagnostics: string }
-  /** It never ran, or its end is unknown. `reason` is for the log: it holds no path and no message of the system. */
-  | { readonly kind: "failed"; readonly reason: string };
+  /** It never ran, or its end is unknown. `reason` is for the log: it may quote the shell, which knows nothing of a request. */
+  | { readonly kind: "failed"; readonly reason: string; readonly hasStarted: boolean };
 
 export function startLine(command: ProgramCommand): string {
   const { workingDirectory, limitCommands, environment, inheritedFile, file } = command;
@@ -100,6 +100,15 @@ export async function writeFifo(path: string, chunks: readonly Buffer[], reader:
   }
 }
 
+const MAX_COMPLAINT_LENGTH = 300;
+
+/** The first line of what a shell or a launcher complains of, for the end of a log line: printable, and short. */
+export function quoteComplaint(text: string): string {
+  const [line = ""] = text.trimStart().split("\n", 1);
+  const printable = line.replaceAll(/[^\x20-\x7e]/g, "?").trimEnd();
+  return printable === "" ? "" : `: ${printable.slice(0, MAX_COMPLAINT_LENGTH)}`;
+}
+
 const STARTED = "started\n";
 const MAX_DIAGNOSTICS_LENGTH = 4096;
 const MAX_REPORT_LENGTH = 64;
@@ -132,7 +141,12 @@ export class ShellReport {
     const [before = "", report = ""] = this.#tail.split(`${word} `);
     const status = Number(/^\d+(?=\n)/.exec(report) ?? Number.NaN);
     if (Number.isNaN(status)) return null;
-    if (!this.hasStarted) return { kind: "failed", reason: "the program was not started" };
+    if (!this.hasStarted) {
+      const complaint = quoteComplaint(
+        this.#head.slice(0, Math.max(0, this.#length - this.#tail.length + before.length)),
+      );
+      return { kind: "failed", reason: `the program was not started${complaint}`, hasStarted: false };
+    }
     const diagnostics = this.#head.slice(STARTED.length, this.#length - this.#tail.length + before.length);
     const signal = SIGNAL_NAMES.get(status - SIGNAL_STATUS_BASE);
     if (signal !== undefined) return { kind: "signalled", signal, diagnostics };

@@ -209,7 +209,8 @@ export class ProgramRun {
     setTimeout(() => this.#killStrays(), LATE_START_MILLISECONDS).unref();
     // A process that keeps the output of a killed program open does not change how that ended.
     const end = this.#reportedEnd;
-    this.#settle(end?.kind === "signalled" ? end : { kind: "failed", reason });
+    const { hasStarted } = this.#report;
+    this.#settle(end?.kind === "signalled" ? end : { kind: "failed", reason, hasStarted });
   }
 
   #removeLeftovers(): void {

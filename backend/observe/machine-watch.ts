@@ -55,9 +55,8 @@ export class MachineWatch {
 
   async #lookForShortage(): Promise<Shortage | null> {
     const { workDirectory, log } = this.#options;
-    const processes = this.readProcessUse();
     const needed = RENDERS_AHEAD * PROCESSES_PER_RENDER;
-    const lacking = processes !== null && processes.max - processes.used < needed ? processes : null;
+    const lacking = this.#options.processLimits.findShortage(needed);
     const found = lacking !== null ? "process_limit" : (await isDiskFull(workDirectory)) ? "disk_full" : null;
     if (found !== this.#known) {
       this.#known = found;

@@ -69,7 +69,7 @@ export interface RequestReport {
   readonly requestBytes?: number | undefined;
 }
 
-const DELIVERY_ENDS = ["delivered", "client_gone", "silent", "timed_out"] as const;
+const DELIVERY_ENDS = ["delivered", "client_gone", "silent", "timed_out", "failed"] as const;
 
 export type DeliveryEnd = (typeof DELIVERY_ENDS)[number];
 
@@ -149,7 +149,7 @@ export class RenderMetrics {
   );
   readonly #deliveries = this.#counter(
     "service_deliveries_total",
-    "Outputs by how their delivery ended: client_gone, silent and timed_out were not read to the end.",
+    "Outputs by how their delivery ended: client_gone, silent and timed_out were not read to the end; of failed ones, this backend could not read the file.",
     "end",
   );
   readonly #limitsMismatches = this.#counter(
@@ -194,6 +194,7 @@ export class RenderMetrics {
     if (delivery === null) return;
     this.#phaseSeconds.observe({ phase: "delivery" }, delivery.run.milliseconds / 1000);
     this.#deliveries.inc({ end: delivery.end });
+    if (delivery.end === "failed") this.#refusals.inc({ code: "service_unavailable", cause: "backend_failure" });
   }
 
   /** Counts what an edge reports of its own answers: see `EDGE_COUNTS_HEADER`. */

@@ -5,7 +5,7 @@ import { LIMITS_HEADER } from "../../protocol/headers.ts";
 import { parseTraceparent, TRACEPARENT_HEADER, type TraceParent } from "../../protocol/trace-context.ts";
 import { causeFields } from "../../rules/causes.ts";
 import { type Limits, limitsFingerprint } from "../../rules/limits.ts";
-import type { RequestOutcome } from "../../rules/problem.ts";
+import { type RequestOutcome, serviceUnavailable } from "../../rules/problem.ts";
 import type { RenderOutcome } from "../render/outcome.ts";
 import { phaseSeconds } from "../render/render-time.ts";
 import type { OtlpTracing } from "./otlp-tracing.ts";
@@ -52,7 +52,12 @@ export class RequestObserver {
     const outcome = requestOutcome(rendering, delivery);
     const seconds = (endMilliseconds - startMilliseconds) / 1000;
     this.#metrics.countRequest({ caller, format, outcome, delivery, seconds });
-    const problem = rendering.kind === "refused" ? rendering.problem : null;
+    const problem =
+      delivery?.end === "failed"
+        ? serviceUnavailable("backend_failure")
+        : rendering.kind === "refused"
+          ? rendering.problem
+          : null;
     const record = {
       caller,
       format,
@@ -74,6 +79,7 @@ export class RequestObserver {
 
 function requestOutcome(outcome: RenderOutcome, delivery: Delivery | null): RequestOutcome {
   if (outcome.kind === "refused") return outcome.problem.code;
+  if (delivery?.end === "failed") return "service_unavailable";
   return delivery?.end === "delivered" ? "ok" : "client_gone";
 }
 

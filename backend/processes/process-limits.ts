@@ -12,9 +12,13 @@ export interface ProcessUse {
 /** Control groups are nested by the machine, its init, the container's engine and its pods: fewer than ten levels. */
 const MAX_CONTROL_GROUPS = 32;
 
+/** A scrape asks twice. */
+const COUNT_LASTS_MILLISECONDS = 1000;
+
 export class ProcessLimits {
   readonly #controlGroups = findControlGroups(readProc("self/cgroup"), readProc("self/mountinfo"));
   readonly #maxOfUser: number;
+  #ownTasks = { count: 0, countedAt: Number.NEGATIVE_INFINITY };
 
   /** @param maxOfUser the lowest limit of a process of a render on the processes of this user; infinite if none */
   constructor(maxOfUser: number) {
@@ -24,13 +28,33 @@ export class ProcessLimits {
   }
 
   findTightest(): ProcessUse | null {
+    return this.#tightest(this.#readOwnTasks());
+  }
+
+  /** Null if there is certainly room for so many more; otherwise the limit that may leave less. */
+  findShortage(needed: number): ProcessUse | null {
+    // The processes of all users are an upper bound that the kernel keeps. To count those of one, each is looked at.
+    const mayLack = this.#maxOfUser - countAllTasks() < needed;
+    const tightest = this.#tightest(mayLack ? this.#readOwnTasks() : 0);
+    return tightest !== null && tightest.max - tightest.used < needed ? tightest : null;
+  }
+
+  #tightest(ownTasks: number): ProcessUse | null {
     const uses = this.#controlGroups.flatMap((folder) => {
       const [used, max] = ["pids.current", "pids.max"].map((name) => readNumber(join(folder, name)));
       // Without a limit it says "max".
       return used == null || max == null ? [] : [{ used, max }];
     });
-    if (Number.isFinite(this.#maxOfUser)) uses.push({ used: countOwnTasks(), max: this.#maxOfUser });
+    if (Number.isFinite(this.#maxOfUser)) uses.push({ used: ownTasks, max: this.#maxOfUser });
     return uses.toSorted((one, other) => one.max - one.used - (other.max - other.used))[0] ?? null;
+  }
+
+  #readOwnTasks(): number {
+    if (!Number.isFinite(this.#maxOfUser)) return 0;
+    const now = performance.now();
+    if (now - this.#ownTasks.countedAt > COUNT_LASTS_MILLISECONDS)
+      this.#ownTasks = { count: countOwnTasks(), countedAt: now };
+    return this.#ownTasks.count;
   }
 }
 
@@ -72,6 +96,12 @@ export function nameOfProcess1(): string {
 /** The kernel does not count the processes of the machine's superuser; that of a user namespace is an ordinary user. */
 function isExempt(): boolean {
   return process.getuid?.() === 0 && /^\s*0\s+0\s/.test(readProc("self/uid_map"));
+}
+
+/** Of the machine, or of this one's namespace of processes; infinite if the kernel does not say. */
+function countAllTasks(): number {
+  const total = /^(?:\S+ ){3}\d+\/(\d+) /.exec(readProc("loadavg"))?.[1];
+  return Number(total) > 0 ? Number(total) : Number.POSITIVE_INFINITY;
 }
 
 function countOwnTasks(): number {

@@ -250,8 +250,7 @@ class Packer {
   }
 
   async #readAt(file: FileHandle, position: number): Promise<Buffer> {
-    const { bytesRead } = await file.read(this.#buffer, 0, this.#buffer.length, position);
-    return this.#buffer.subarray(0, bytesRead);
+    return this.#buffer.subarray(0, await readFully(file, this.#buffer, position));
   }
 
   /** Whether the file ends with this chunk. */
@@ -273,11 +272,20 @@ async function readSmallFile(path: string): Promise<Buffer | null> {
   try {
     const { size } = await file.stat();
     if (size > SMALL_SVG_BYTES) return null;
-    const { buffer, bytesRead } = await file.read(Buffer.allocUnsafeSlow(size), 0, size, 0);
-    return buffer.subarray(0, bytesRead);
+    const buffer = Buffer.allocUnsafeSlow(size);
+    return buffer.subarray(0, await readFully(file, buffer, 0));
   } finally {
     await file.close();
   }
+}
+
+/** One read may give less than there is. @returns how many bytes there are: fewer than the buffer has only at the file's end */
+async function readFully(file: FileHandle, buffer: Buffer, position: number): Promise<number> {
+  let size = 0;
+  for (let bytesRead = 1; bytesRead > 0 && size < buffer.length; size += bytesRead) {
+    ({ bytesRead } = await file.read(buffer, size, buffer.length - size, position + size));
+  }
+  return size;
 }
 
 class Measure {

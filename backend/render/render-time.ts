@@ -18,12 +18,13 @@ export class TimeLimit {
   readonly clientGone: AbortSignal;
   readonly #settings: BackendSettings;
   readonly grantedSeconds: number;
-  readonly #started = performance.now();
+  readonly #deadline: number;
   #over: AbortSignal | null = null;
 
   constructor(settings: BackendSettings, clientGone: AbortSignal, grantedSeconds = settings.renderTimeoutSeconds) {
     this.#settings = settings;
     this.grantedSeconds = grantedSeconds;
+    this.#deadline = performance.now() + grantedSeconds * 1000;
     this.clientGone = clientGone;
   }
 
@@ -33,9 +34,13 @@ export class TimeLimit {
     return this.#over;
   }
 
+  get isUsedUp(): boolean {
+    return performance.now() >= this.#deadline;
+  }
+
   /** What is left of the granted time; at least 1. */
   get millisecondsLeft(): number {
-    return Math.max(1, this.#started + this.grantedSeconds * 1000 - performance.now());
+    return Math.max(1, this.#deadline - performance.now());
   }
 
   /** Within `MAX_FILL_SECONDS`. @returns why not all files are written: the template would fail without them. */
@@ -44,18 +49,32 @@ export class TimeLimit {
     const stop = () => controller.abort();
     const fillMilliseconds = MAX_FILL_SECONDS * 1000;
     const { millisecondsLeft } = this;
-    const timer = setTimeout(stop, Math.min(millisecondsLeft, fillMilliseconds));
+    const limitMilliseconds = Math.min(millisecondsLeft, fillMilliseconds);
+    const deadline = performance.now() + limitMilliseconds;
+    const timer = setTimeout(stop, limitMilliseconds);
     this.clientGone.addEventListener("abort", stop, { once: true });
     if (this.clientGone.aborted) stop();
     try {
       const problem = await fill(controller.signal);
       if (problem !== null) return refuse(problem);
-      if (!controller.signal.aborted) return null;
+      // By the clock as well: the last files may have kept the timer from firing.
+      if (!controller.signal.aborted && performance.now() < deadline) return null;
       return this.failure(millisecondsLeft < fillMilliseconds ? "wall_clock" : "writing_files");
     } finally {
       clearTimeout(timer);
       this.clientGone.removeEventListener("abort", stop);
     }
+  }
+
+  /** @returns whether the work has ended before the time was used up */
+  endsInTime(work: Promise<unknown>): Promise<boolean> {
+    const { over } = this;
+    return new Promise((resolve) => {
+      const giveUp = () => resolve(false);
+      over.addEventListener("abort", giveUp, { once: true });
+      if (over.aborted) giveUp();
+      void work.finally(() => over.removeEventListener("abort", giveUp)).then(() => resolve(true));
+    });
   }
 
   failure(cause: TimeoutCause = "wall_clock"): RenderFailure {

@@ -131,13 +131,20 @@ class RenderJob {
     });
     let { prepared } = waiting;
     let compiled = await this.#compileIn(prepared, output);
-    const isDoubtful = (report: TypstReport) =>
-      (waiting.isWarm && wasLost(report)) || (prepared.threads > 1 && mayLackRoom(report));
-    if ("end" in compiled && isDoubtful(compiled)) {
-      this.#lostRemoved = supervisor.discard(prepared);
+    const deservesRetry = (report: TypstReport) =>
+      report.end.kind === "not-begun" ||
+      (waiting.isWarm && wasLost(report)) ||
+      (prepared.threads > 1 && mayLackRoom(report));
+    if ("end" in compiled && !this.#time.isUsedUp && deservesRetry(compiled)) {
       // Discarded twice, its directory could be shared by two renders.
       this.#prepared = null;
       await output.clear();
+      this.#lostRemoved = supervisor.discard(prepared);
+      // The space that is reserved is for the files and pages of one attempt.
+      if (!(await this.#time.endsInTime(this.#lostRemoved))) {
+        if (this.#time.clientGone.aborted) return CLIENT_GONE;
+        throw new ServiceFailure("what a lost process has left cannot be removed");
+      }
       prepared = await this.phases.time("start", () => supervisor.start(this.#command));
       this.#prepared = prepared;
       compiled = await this.#compileIn(prepared, output);
@@ -229,14 +236,16 @@ class RenderJob {
 
   /** The answer does not wait for the removal. */
   end(): void {
+    const space = this.#space;
     const discarded = this.#prepared === null ? null : this.#resources.supervisor.discard(this.#prepared);
-    void Promise.all([this.#lostRemoved, discarded]).then(() => this.#space.release());
+    // Nothing that waits for this may hold the body, whose memory is free from now on.
+    void Promise.all([this.#lostRemoved, discarded]).then(() => space.release());
   }
 }
 
 /** It may have been killed while it waited, for a reason that has nothing to do with the request. */
 function wasLost({ end, ranOutOfMemory }: TypstReport): boolean {
-  return end.kind === "not-begun" || (end.kind === "signalled" && end.signal === "SIGKILL" && !ranOutOfMemory);
+  return end.kind === "signalled" && end.signal === "SIGKILL" && !ranOutOfMemory;
 }
 
 /** Signals of the limits on processor time and on the size of files, which say nothing of room. */

@@ -14,6 +14,8 @@ import { type BackendSettings, readBackendSettings } from "../settings.ts";
 import { chooseSandbox } from "../typst/choose-sandbox.ts";
 import { prepareWorkDirectory } from "../work-directory/claim.ts";
 import { LAST_STEP } from "./last-step.ts";
+import { exitCodeAfter, type StopSignal } from "./stop-signal.ts";
+import { reportToWatchdog } from "./watchdog.ts";
 
 const IDLE_POLL_MILLISECONDS = 20;
 /** How long connections may take to close once no render is left. */
@@ -26,7 +28,6 @@ const LOG_OUTPUT = new LogOutput(process.stdout, (lines) =>
 
 let isStopping = false;
 
-export type StopSignal = "SIGTERM" | "SIGINT" | "SIGHUP";
 type OnStopSignal = (handler: (signal: StopSignal) => void) => void;
 
 /** Tells `npm start` how far it has come. If that has been killed, "disconnect" says so. */
@@ -35,6 +36,7 @@ function announceStep(step: string): void {
 }
 
 export async function run(onStopSignal: OnStopSignal): Promise<void> {
+  reportToWatchdog(process.env);
   try {
     await start(onStopSignal);
   } catch (error) {
@@ -79,8 +81,9 @@ async function start(onStopSignal: OnStopSignal): Promise<void> {
       }
       await finish(backend, settings, release, 0);
     };
+    const stopAtOnce = (signal: StopSignal) => finish(backend, settings, release, exitCodeAfter(signal));
     // A person who presses Ctrl-C does not wait for the drain delay.
-    onStopSignal((signal) => void (signal === "SIGTERM" ? announceAndFinish() : finish(backend, settings, release, 0)));
+    onStopSignal((signal) => void (signal === "SIGTERM" ? announceAndFinish() : stopAtOnce(signal)));
     void backend.workDirectoryLost.then((name) => {
       const where = `the work directory ${settings.workDirectory}`;
       process.stderr.write(`"${name}" is missing from ${where}: the backend stops. Start it again.\n`);
@@ -97,7 +100,7 @@ async function finish(
   backend: RenderService,
   settings: BackendSettings,
   release: () => Promise<void>,
-  exitCode: 0 | 1,
+  exitCode: number,
 ): Promise<void> {
   if (isStopping) return;
   isStopping = true;

@@ -2,7 +2,7 @@
 import type { Readable } from "node:stream";
 import { ServiceFailure } from "../error-log.ts";
 import type { LaunchedProgram, Launcher } from "../launcher/launcher.ts";
-import { type ProgramEnd, writeFifo } from "../launcher/program.ts";
+import { type ProgramEnd, quoteComplaint, writeFifo } from "../launcher/program.ts";
 import { listPids, readProc } from "../processes/proc.ts";
 import type { Sandbox, TypstCommand } from "../sandbox/sandbox.ts";
 import { listOutputFiles } from "../work-directory/directory-tree.ts";
@@ -83,7 +83,9 @@ export interface ProcessOptions {
 /** Rust's allocator writes this before it aborts (seen with 0.15.1). No other text of Typst is interpreted. */
 const OUT_OF_MEMORY = /^memory allocation of \d+ bytes failed/m;
 const OUTPUT_DIRECTORY_POLL_MILLISECONDS = 25;
-const MEMORY_INTERVAL_MILLISECONDS = 50;
+const FIRST_MEMORY_MILLISECONDS = 50;
+/** Of a longer render the last reading is as recent as a quarter of its time. */
+const MEMORY_PART_OF_TIME = 1 / 4;
 const THREAD_TIME_INTERVAL_MILLISECONDS = 250;
 /** More than the programs between the shell that starts it and Typst in any sandbox. */
 const MAX_LAUNCH_DEPTH = 8;
@@ -94,8 +96,8 @@ export class TypstProcess {
   readonly #options: ProcessOptions;
   readonly #program: LaunchedProgram;
   readonly #report: Promise<TypstReport>;
-  /** Resolves with null once the output is no longer wanted. */
-  readonly #output = Promise.withResolvers<OutputTaker | null>();
+  /** Resolves with null once the output is no longer wanted. Null after the end: who takes it may hold the request. */
+  #output: PromiseWithResolvers<OutputTaker | null> | null = Promise.withResolvers();
   #readings: Readings | null = null;
   #stopReason: StopReason | null = null;
   #filesBytes = 0;
@@ -132,7 +134,7 @@ export class TypstProcess {
     const timer = setTimeout(() => this.stop("render-timeout"), task.timeoutMilliseconds);
     const stopWatching = task.files ? this.#watchFiles(task.files) : () => {};
     const stopThreadWatch = this.#watchThreads(readings);
-    this.#output.resolve(task.output);
+    this.#output?.resolve(task.output);
     try {
       if (textFifo === null) {
         this.#isTextDelivered = true;
@@ -153,7 +155,7 @@ export class TypstProcess {
   /** The first reason stays. */
   stop(reason: StopReason): void {
     this.#stopReason ??= reason;
-    this.#output.resolve(null);
+    this.#output?.resolve(null);
     this.#program.kill();
   }
 
@@ -166,6 +168,7 @@ export class TypstProcess {
     const { textFifo } = this.#options;
     if (textFifo !== null) void this.#program.write([Buffer.from(textFifo.mainText)]);
     const read = await this.#passOutputOn(await this.#program.output);
+    this.#output = null;
     const end = await this.#program.end;
     this.#programEnd = end;
     return {
@@ -194,7 +197,9 @@ export class TypstProcess {
     const timedOutBeforeStart = this.#stopReason === "render-timeout" && programEnd.kind === "failed";
     if (this.#stopReason !== null && !timedOutBeforeStart) return { kind: "stopped", reason: this.#stopReason };
     if (end.kind === "signalled") return { kind: "signalled", signal: end.signal };
-    return { kind: "not-begun", error: new ServiceFailure(`the sandbox failed: ${end.reason}`) };
+    const error = new ServiceFailure(`the sandbox failed: ${end.reason}`);
+    const hasBegun = end.hasStarted && this.#isTextDelivered;
+    return { kind: hasBegun ? "output-lost" : "not-begun", error };
   }
 
   async #passOutputOn(stream: Readable | null): Promise<ReadOutput> {
@@ -206,7 +211,7 @@ export class TypstProcess {
       for await (const chunk of stream?.iterator({ destroyOnReturn: false }) ?? []) {
         if (bytes === 0) this.#readings?.readMemory();
         bytes += chunk.length;
-        const output = await this.#output.promise;
+        const output = await this.#output?.promise;
         try {
           taken = (await output?.append(chunk)) ?? "kept";
         } catch (error) {
@@ -261,32 +266,46 @@ export class TypstProcess {
 /** With these, launchers and the loader exit if they cannot run a program. Typst exits with 0, 1 or 2. */
 const LAUNCH_FAILURE_EXIT_CODES: readonly number[] = [126, 127];
 
+/** Of a shell that cannot run a program, or of the loader. */
+const LAUNCH_COMPLAINT = /^(?:\S*sh: |\S+: error while loading shared libraries: )/;
+
 /** Launchers become Typst, or exit with its code. If one of them has failed, Typst never ran. */
 export function exposeLaunchFailure(end: ProgramEnd, { launchers }: Pick<Sandbox, "launchers">): ProgramEnd {
   if (end.kind !== "exited") return end;
   const hasComplained = launchers.some((name) => end.diagnostics.startsWith(`${name}: `));
   if (!hasComplained && !LAUNCH_FAILURE_EXIT_CODES.includes(end.exitCode)) return end;
-  return { kind: "failed", reason: `exit code ${end.exitCode}` };
+  // What Typst itself writes is never logged.
+  const complaint = hasComplained || LAUNCH_COMPLAINT.test(end.diagnostics) ? quoteComplaint(end.diagnostics) : "";
+  return { kind: "failed", reason: `exit code ${end.exitCode}${complaint}`, hasStarted: false };
 }
 
 /**
  * What /proc says of Typst. The kernel reports the peak memory only to the parent of a process, and bubblewrap does not pass it
- * on. So it is read at the first byte of the output, when most of the work is done, and every few milliseconds before.
+ * on. So it is read at the first byte of the output, when most of the work is done, and from time to time before.
  */
 class Readings {
   readonly #name: string;
   /** Of the program that was started; once it is known, of Typst. */
   #pid: number | null = null;
   #bytes: number | null = null;
-  readonly #timer: NodeJS.Timeout;
+  readonly #started = performance.now();
+  #timer: NodeJS.Timeout;
 
   /** @param typstName the kernel's name for the process: the memory of launchers is not counted */
   constructor(pid: Promise<number | null>, typstName: string) {
     this.#name = typstName.slice(0, MAX_NAME_LENGTH);
-    this.#timer = setInterval(() => this.readMemory(), MEMORY_INTERVAL_MILLISECONDS);
+    this.#timer = this.#readLater(FIRST_MEMORY_MILLISECONDS);
     void pid.then((known) => {
       this.#pid = known;
     });
+  }
+
+  /** The kernel keeps the highest value, so the pauses may grow. */
+  #readLater(milliseconds: number): NodeJS.Timeout {
+    return setTimeout(() => {
+      this.readMemory();
+      this.#timer = this.#readLater((performance.now() - this.#started) * MEMORY_PART_OF_TIME);
+    }, milliseconds);
   }
 
   /** Null if none could be read: in very short renders, and on systems without /proc. */
@@ -318,7 +337,7 @@ class Readings {
   }
 
   stop(): void {
-    clearInterval(this.#timer);
+    clearTimeout(this.#timer);
   }
 }
 

@@ -86,7 +86,8 @@ export class TypstSupervisor {
       // The answer goes first: clearing the directory of an invoice takes half a millisecond (2026-11-21).
       await nextTurn();
       if (!process.hasEnded) await process.discard();
-      if (!this.#isClosed && renderDirectory.keep()) this.#directories.push(renderDirectory);
+      const isKept = !this.#isClosed && (await renderDirectory.keep());
+      if (isKept && !this.#isClosed) this.#directories.push(renderDirectory);
       else await this.#remove(renderDirectory);
     };
     const discarding = work().finally(() => this.#discarding.delete(discarding));

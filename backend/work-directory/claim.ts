@@ -1,19 +1,22 @@
-/** One backend claims the work directory, and empties it at start, which removes what a crash left behind. */
+/**
+ * One backend claims the work directory, and empties it at start, which removes what a crash left behind. If the directory
+ * holds anything else, the setting names the wrong one: nothing in it is touched.
+ */
 import { once } from "node:events";
 import { chmod, mkdir, readdir, rm, rmdir, stat } from "node:fs/promises";
 import { connect, createServer } from "node:net";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { SettingError } from "../../rules/settings.ts";
 import { errorCode } from "../error-log.ts";
 import { killStrayProcesses } from "../processes/proc.ts";
-import { workDirectoryPath } from "./paths.ts";
+import { isServiceName, workDirectoryPath } from "./paths.ts";
 import { RENDER_PREFIX } from "./render-directory.ts";
 import { identityOf } from "./watch.ts";
 
 /** The address of a socket has at most 103 bytes on macOS and 107 on Linux; 9 are for the name of the claim. */
 const MAX_PATH_BYTES = 103 - 9;
 
-/** @throws SettingError if it cannot be made, belongs to another user, or another process works in it. */
+/** @throws SettingError if it cannot be made, holds what is not the service's, belongs to another user, or another process works in it. */
 export async function prepareWorkDirectory(workDirectory: string) {
   if (Buffer.byteLength(workDirectory) > MAX_PATH_BYTES) {
     throw new SettingError(
@@ -25,12 +28,13 @@ export async function prepareWorkDirectory(workDirectory: string) {
   if ((await stat(workDirectory)).uid !== process.getuid?.()) {
     throw new SettingError(`The work directory ${workDirectory} belongs to another user. Set SERVICE_WORK_DIRECTORY.`);
   }
+  await expectNothingElse(workDirectory);
   await chmod(workDirectory, 0o700);
   // A socket accepts connections exactly as long as its process lives. A process id in a file outlives a crash.
   const claimPath = workDirectoryPath(workDirectory, "claim");
   if (await hasListener(claimPath)) throw takenDirectory(workDirectory);
   killStrayProcesses((argument) => argument.startsWith(join(workDirectory, RENDER_PREFIX)));
-  await emptyDirectory(workDirectory);
+  await removeOwnFiles(workDirectory);
   const claim = createServer((socket) => socket.destroy());
   claim.listen(claimPath);
   await once(claim, "listening").catch((error: unknown) => {
@@ -49,10 +53,12 @@ export async function prepareWorkDirectory(workDirectory: string) {
     expectHeld: async () => {
       if (!(await isHeld())) throw takenDirectory(workDirectory);
     },
-    /** Empties the directory, removes it if it was made for this claim, and gives it up. */
+    /** Empties the directory, gives it up, and removes it if it was made for this claim. */
     release: async () => {
+      // Until it is empty, no other backend may begin to make files in it.
+      await removeOwnFiles(workDirectory, basename(claimPath));
       claim.close();
-      await emptyDirectory(workDirectory);
+      await once(claim, "close");
       // If something else has been put into it, it stays.
       if (isNew) await rmdir(workDirectory).catch(() => {});
     },
@@ -85,6 +91,21 @@ async function hasListener(socketPath: string): Promise<boolean> {
   }
 }
 
-async function emptyDirectory(directory: string): Promise<void> {
-  for (const name of await readdir(directory)) await rm(join(directory, name), { recursive: true, force: true });
+const MAX_NAMED_ENTRIES = 3;
+
+/** A person may have meant a directory as a place for the work directory, such as a home. */
+async function expectNothingElse(workDirectory: string): Promise<void> {
+  const others = (await readdir(workDirectory)).filter((name) => !isServiceName(name)).sort();
+  if (others.length === 0) return;
+  const named = others.slice(0, MAX_NAMED_ENTRIES).map((name) => JSON.stringify(name));
+  const more = others.length > MAX_NAMED_ENTRIES ? ` and ${others.length - MAX_NAMED_ENTRIES} more` : "";
+  throw new SettingError(
+    `The work directory ${workDirectory} holds what the service has not made: ${named.join(", ")}${more}. Set SERVICE_WORK_DIRECTORY to a directory of its own, which the service empties.`,
+  );
+}
+
+async function removeOwnFiles(directory: string, kept?: string): Promise<void> {
+  for (const name of await readdir(directory)) {
+    if (isServiceName(name) && name !== kept) await rm(join(directory, name), { recursive: true, force: true });
+  }
 }

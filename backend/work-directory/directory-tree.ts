@@ -7,6 +7,7 @@ import { opendir, rmdir, stat, unlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { Worker } from "node:worker_threads";
 import { errorCode, ServiceFailure } from "../error-log.ts";
+import { LoopTurns } from "./loop-turns.ts";
 import { MAX_DIRECTORY_BYTES } from "./paths.ts";
 
 const DIRECTORY_BYTES = 4096;
@@ -66,6 +67,7 @@ export function countNamedDirectories(files: readonly string[]): number {
 /** @param signal stops the work; directories already made stay. @throws DirectoryError */
 export async function makeDirectories(root: string, files: readonly string[], signal: AbortSignal): Promise<void> {
   if (countNamedDirectories(files) > FEW_DIRECTORIES) return runOnThread("make", root, files, signal);
+  const turns = new LoopTurns();
   for (const directory of directoriesOf(files)) {
     if (signal.aborted) return;
     try {
@@ -73,12 +75,14 @@ export async function makeDirectories(root: string, files: readonly string[], si
     } catch (error) {
       throw new DirectoryError(errorCode(error), directory);
     }
+    await turns.giveWay();
   }
 }
 
 /** Those that exist, which must be empty. @throws DirectoryError for the first one that cannot be removed. */
 export async function removeDirectories(root: string, files: readonly string[]): Promise<void> {
   if (countNamedDirectories(files) > FEW_DIRECTORIES) return runOnThread("remove", root, files, NEVER);
+  const turns = new LoopTurns();
   for (const directory of directoriesOf(files).reverse()) {
     try {
       rmdirSync(join(root, directory));
@@ -87,6 +91,7 @@ export async function removeDirectories(root: string, files: readonly string[]):
       // If the job that made the directories was stopped, some do not exist.
       if (code !== "ENOENT") throw new DirectoryError(code, directory);
     }
+    await turns.giveWay();
   }
 }
 

@@ -3,8 +3,8 @@
  * exclusively, in a directory that was just created or emptied, so there is no link to follow.
  */
 import { randomUUID } from "node:crypto";
-import { readdirSync, renameSync, rmdirSync, unlinkSync, writeFileSync } from "node:fs";
-import { link, mkdir, mkdtemp, rm, rmdir, unlink, writeFile } from "node:fs/promises";
+import { readdirSync, renameSync, unlinkSync, writeFileSync } from "node:fs";
+import { link, mkdir, rm, rmdir, unlink, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import type { StringSpan } from "../../rules/json/string.ts";
 import { type Problem, problem } from "../../rules/problem.ts";
@@ -14,7 +14,6 @@ import { DATA_FILE_NAME, fontLinks } from "../../typst/file-layout.ts";
 import {
   countNamedDirectories,
   DirectoryError,
-  directoriesOf,
   FEW_DIRECTORIES,
   findTooManyDirectories,
   makeDirectories,
@@ -22,6 +21,7 @@ import {
   removeDirectories,
   removeOutputFiles,
 } from "./directory-tree.ts";
+import { LoopTurns } from "./loop-turns.ts";
 
 export interface FifoSource {
   moveInto(directory: string): Promise<string | null>;
@@ -65,7 +65,8 @@ export class RenderDirectory {
 
   /** @param makesFiles whether the render writes its output into files */
   static async create(workDirectory: string, makesFiles: boolean): Promise<RenderDirectory> {
-    const root = await mkdtemp(join(workDirectory, RENDER_PREFIX));
+    const root = join(workDirectory, `${RENDER_PREFIX}${randomUUID()}`);
+    await mkdir(root, { mode: 0o700 });
     if (!makesFiles) return new RenderDirectory(root, null);
     const outputDirectory = join(workDirectory, basename(root).replace(RENDER_PREFIX, OUTPUT_PREFIX));
     const renderDirectory = new RenderDirectory(root, outputDirectory);
@@ -109,6 +110,7 @@ export class RenderDirectory {
       const file = files.find(({ key }) => key.startsWith(`${error.path}/`));
       return layoutProblem(error, file);
     }
+    const turns = new LoopTurns();
     for (const file of files) {
       if (signal.aborted) return null;
       try {
@@ -116,6 +118,7 @@ export class RenderDirectory {
       } catch (error) {
         return layoutProblem(error, file);
       }
+      await turns.giveWay(file.size);
     }
     for (const { file, path } of fontLinks(files)) await this.#link(path, file.key);
     return null;
@@ -125,12 +128,16 @@ export class RenderDirectory {
    * Removes the files of a request, so that the directory can serve another one: on ext4 a new one costs ten times as
    * much. Not if anything may be left of a process that has it open: that could read the files of the next caller.
    */
-  keep(): boolean {
+  async keep(): Promise<boolean> {
     if (!this.#users.splice(0).every(({ isGone }) => isGone)) return false;
     if (this.outputDirectory !== null || this.#isLarge || this.#files.length > MAX_FILES_TO_CLEAR) return false;
     try {
-      for (const file of this.#files.splice(0)) unlinkSync(join(this.root, file));
-      for (const directory of directoriesOf(this.#paths).reverse()) rmdirSync(join(this.root, directory));
+      const turns = new LoopTurns();
+      for (const file of this.#files.splice(0)) {
+        unlinkSync(join(this.root, file));
+        await turns.giveWay();
+      }
+      await removeDirectories(this.root, this.#paths);
       this.#paths = [];
       if (this.#fifo !== null) this.#fifo.source.takeBack(join(this.root, this.#fifo.name));
       this.#fifo = null;

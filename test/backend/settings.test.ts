@@ -1,10 +1,13 @@
 /**
  * The backend's environment: defaults, valid values, and values that stop the start with a message naming the setting.
  */
+import { mkdir, realpath, symlink } from "node:fs/promises";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { readBackendSettings } from "../../backend/settings.ts";
 import { DEFAULT_LIMITS } from "../../rules/limits.ts";
 import { SettingError } from "../../rules/settings.ts";
+import { makeTemporaryFolder } from "../support/temporary-folder.ts";
 
 it("an empty environment makes a backend that listens only on this machine, with the default limits of docs/api.md#limits", () => {
   const settings = readBackendSettings({});
@@ -69,6 +72,35 @@ describe("a setting", () => {
     const names = ["PORT", "HOST", "LOG_LEVEL", "WORK_DIRECTORY", "TYPST_BIN", "PACKAGE_PATH", "MAX_OUTPUT_BYTES"];
     const empty = Object.fromEntries(names.map((name) => [`SERVICE_${name}`, ""]));
     expect(readBackendSettings(empty)).toEqual(readBackendSettings({}));
+  });
+
+  it("that is a relative path is one below the current directory, and a program may be named as on PATH", () => {
+    const settings = readBackendSettings({
+      PATH: "/bin",
+      SERVICE_WORK_DIRECTORY: "work",
+      SERVICE_FONT_PATHS: "fonts:/srv/../srv/fonts:",
+      SERVICE_PACKAGE_PATH: "./packages",
+      SERVICE_TYPST_BIN: "bin/typst",
+      SERVICE_SETPRIV_BIN: "sh",
+    });
+    const here = (path: string) => join(process.cwd(), path);
+    expect(settings).toMatchObject({
+      workDirectory: here("work"),
+      fontPaths: [here("fonts"), "/srv/fonts"],
+      packagePath: here("packages"),
+      typstPath: here("bin/typst"),
+      setprivPath: "/bin/sh",
+    });
+  });
+
+  it("that leads through a link names what the link leads to at the start", async () => {
+    const folder = await realpath(await makeTemporaryFolder("settings-test-"));
+    await mkdir(join(folder, "1.0.0/vendor/fonts"), { recursive: true });
+    await symlink("1.0.0", join(folder, "current"));
+    const path = join(folder, "current/vendor/fonts");
+    const settings = readBackendSettings({ SERVICE_FONT_PATHS: path, SERVICE_PACKAGE_PATH: path });
+    const target = join(folder, "1.0.0/vendor/fonts");
+    expect([settings.fontPaths, settings.packagePath]).toEqual([[target], target]);
   });
 
   it("never shows a token in its message", () => {

@@ -1,7 +1,7 @@
 /** The backend as a program: what keeps it from starting, how it stops, and what it says meanwhile. */
 import { fork, spawn } from "node:child_process";
 import { once } from "node:events";
-import { rm, symlink } from "node:fs/promises";
+import { readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { connect, createServer } from "node:net";
 import { dirname, join } from "node:path";
 import { text } from "node:stream/consumers";
@@ -140,6 +140,21 @@ describe("the backend does not start", () => {
   });
 });
 
+it("the backend reports to the watchdog of systemd as long as its event loop turns", async () => {
+  const folder = await makeTemporaryFolder("watchdog-test-");
+  const reports = join(folder, "reports");
+  await writeFile(join(folder, "systemd-notify"), `#!/bin/sh\necho "$* $NOTIFY_SOCKET" >> ${reports}\n`, {
+    mode: 0o755,
+  });
+  const countReports = async () => (await readFile(reports, "utf8").catch(() => "")).split("\n").length - 1;
+  const PATH = `${folder}:${process.env.PATH}`;
+  const backend = await spawnReadyBackend({ PATH, NOTIFY_SOCKET: "/run/notify", WATCHDOG_USEC: "300000" });
+  await expect.poll(countReports).toBeGreaterThan(2);
+  expect((await readFile(reports, "utf8")).split("\n")[0]).toBe("WATCHDOG=1 /run/notify");
+  backend.child.kill("SIGTERM");
+  expect((await backend.ended).exitCode).toBe(0);
+});
+
 describe("the backend stops", () => {
   it("at SIGTERM, and leaves no project in its work directory", async () => {
     const backend = await spawnReadyBackend();
@@ -158,6 +173,13 @@ describe("the backend stops", () => {
     backend.child.kill("SIGINT");
     expect(await backend.ended).toEqual({ exitCode: 0, output: "", errors: "" });
     expect(performance.now() - interrupted).toBeLessThan(200_000);
+  });
+
+  it("at SIGHUP with a code by which systemd starts it again", async () => {
+    const backend = await spawnReadyBackend();
+    backend.child.kill("SIGHUP");
+    expect(await backend.ended).toEqual({ exitCode: 129, output: "", errors: "" });
+    expect(await projects(backend)).toEqual([]);
   });
 
   it("at SIGINT while it starts", async () => {

@@ -50,6 +50,24 @@ it("frees the slot of a task that throws, and passes the error on", async () => 
   expect(queue.running).toBe(0);
 });
 
+it("counts no task that throws among the quick ones: what waits is not told to come back at once", async () => {
+  let seconds = 0;
+  const queue = new RenderQueue({ ...OPTIONS, maxWaiting: 0, clock: { ...STEADY_CLOCK, now: () => seconds * 1000 } });
+  await queue.run(ANYONE, async () => {
+    seconds += 20;
+    return "slow";
+  });
+  for (let failures = 0; failures < 50; failures++) {
+    const failing = queue.run(ANYONE, () => Promise.reject(new Error("the machine failed")));
+    await expect(failing).rejects.toThrow();
+  }
+  const gate = Promise.withResolvers<void>();
+  const running = queue.run(ANYONE, () => gate.promise);
+  expect(await queue.run(ANYONE, async () => "never")).toMatchObject({ kind: "full", retryAfterSeconds: 20 });
+  gate.resolve();
+  await running;
+});
+
 it("gives no slot to a client that has already left", async () => {
   const queue = new RenderQueue(OPTIONS);
   expect(await queue.run({ ...ANYONE, signal: AbortSignal.abort() }, async () => "never")).toEqual({ kind: "left" });

@@ -120,6 +120,57 @@ it("a delivery that has ended leaves no deadline behind", async () => {
   expect(await ended.promise).toEqual(["delivered", 0]);
 });
 
+describe("an output whose file cannot be read", () => {
+  /** Lets the reads of 256 KiB that deliver an output fail, after some of them. */
+  function failReads(after: number): void {
+    let reads = 0;
+    const read = vi.spyOn(Spool.prototype, "read").mockImplementation(async function* (this: Spool) {
+      for (let size = 0; size < this.size; size += CHUNK_BYTES) {
+        if (reads++ >= after) throw Object.assign(new Error("EIO: i/o error, read"), { code: "EIO", syscall: "read" });
+        yield Buffer.alloc(CHUNK_BYTES);
+      }
+    });
+    onTestFinished(() => void read.mockRestore());
+  }
+  const CHUNK_BYTES = 256 * 1024;
+  const counts = (backend: TestBackend) =>
+    Promise.all([
+      backend.metric("service_deliveries_total", { end: "failed" }),
+      backend.metric("service_render_requests_total", { outcome: "service_unavailable" }),
+      backend.metric("service_render_refusals_total", { cause: "backend_failure" }),
+      backend.metric("service_deliveries_total", { end: "delivered" }),
+    ]);
+  const expectLogged = (backend: TestBackend) =>
+    expect
+      .poll(() => backend.logged)
+      .toMatchObject([
+        { msg: "request failed", err: { code: "EIO", syscall: "read", message: "" } },
+        { msg: "render", outcome: "service_unavailable", unavailableCause: "backend_failure" },
+      ]);
+
+  it("is a problem without the header fields of a file, if nothing of it was sent", async () => {
+    const backend = await backendOf(4 * CHUNK_BYTES + MEBIBYTE);
+    failReads(0);
+    const answer = await backend.render({ source: "x" });
+    expect(answer.headers.get("Content-Disposition")).toBeNull();
+    await expectProblem(answer, "service_unavailable");
+    expect(await counts(backend)).toEqual([1, 1, 1, 0]);
+    await expectLogged(backend);
+    await expect.poll(() => held(backend)).toEqual([0, 0, 0]);
+  });
+
+  it("breaks the connection, if a part of it was sent", async () => {
+    const backend = await backendOf(4 * CHUNK_BYTES + MEBIBYTE);
+    failReads(3);
+    const answer = await backend.render({ source: "x" });
+    expect(answer.status).toBe(200);
+    await expect(answer.bytes()).rejects.toThrow();
+    await expect.poll(() => counts(backend)).toEqual([1, 1, 1, 0]);
+    await expectLogged(backend);
+    await expect.poll(() => held(backend)).toEqual([0, 0, 0]);
+  });
+});
+
 it("an output that breaks off between Typst and the backend is never delivered as complete", async () => {
   // A program that ends without reading its input may break the connection while its output is still on the way.
   const bytes = 4 * MEBIBYTE;

@@ -1,4 +1,5 @@
 /** From the end of Typst to the answer: exits, signals, timeouts, outputs that are too large or missing. */
+import { rm } from "node:fs/promises";
 import { availableParallelism } from "node:os";
 import { describe, expect, it } from "vitest";
 import { CAUSES } from "../../../rules/causes.ts";
@@ -89,6 +90,18 @@ describe.skipIf(availableParallelism() === 1)("Typst that fails with several thr
   ] as const)("for another reason is not started again: %s", async (end, code) => {
     const { backend } = await failWithThreads(end);
     await expectProblem(await backend.render({ source: "x" }), code);
+  });
+});
+
+describe("a program that is not started", () => {
+  it("is logged with what its shell says, and tried once more", async () => {
+    const { typst, backend } = await backendWithFake("exit 1");
+    await rm(typst.path);
+    await expectProblem(await backend.render({ source: "x" }), "service_unavailable");
+    await expect.poll(() => backend.logged).toHaveLength(2);
+    expect(backend.logged[0]).toMatchObject({
+      err: { message: expect.stringMatching(/^the sandbox failed: exit code 127: .*not found$/) },
+    });
   });
 });
 

@@ -1,6 +1,6 @@
 /** Pages as Typst writes them, checked against the limits and packed: small ones in one call, large ones as streams. */
 import { randomBytes } from "node:crypto";
-import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, open, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { crc32, deflateRawSync } from "node:zlib";
@@ -210,6 +210,25 @@ describe("packPages", () => {
     const pages = readZip(archive).map(({ name, bytes }) => ({ name, content: bytes }));
     expect(archiveBytes(pages)).toBe(archive.length);
     expect(archiveBytes([])).toBe((await pack([], format)).archive.length);
+  });
+
+  it("takes a read that gives less than there is for no page's end", async () => {
+    const handle = await open(import.meta.filename);
+    const prototype = Object.getPrototypeOf(handle);
+    const realRead = prototype.read;
+    await handle.close();
+    onTestFinished(() => {
+      prototype.read = realRead;
+    });
+    prototype.read = function (this: unknown, buffer: Buffer, offset: number, length: number, position: number) {
+      return realRead.call(this, buffer, offset, Math.min(length, 100_000), position);
+    };
+    const contents = [900_000, 5 * MEBIBYTE].map((size) => randomBytes(size));
+    for (const kind of ["png", "svg"] as const) {
+      const texts = kind === "png" ? contents : contents.map((content) => Buffer.from(content.toString("base64")));
+      const entries = readZip((await pack(texts, kind)).archive);
+      expect(entries.map(({ bytes }, index) => texts[index]?.equals(bytes))).toEqual([true, true]);
+    }
   });
 
   it("needs no ZIP64 at the highest limits", () => {

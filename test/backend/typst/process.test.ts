@@ -7,25 +7,30 @@ import { openTestSandbox } from "../../support/backend/test-sandbox.ts";
 
 const exited = (exitCode: number, diagnostics = ""): ProgramEnd => ({ kind: "exited", exitCode, diagnostics });
 const signalled = (signal: string): ProgramEnd => ({ kind: "signalled", signal, diagnostics: "" });
-const sandboxFailed = (reason: string) => ({ kind: "failed", reason });
+const sandboxFailed = (reason: string) => ({ kind: "failed", reason, hasStarted: false });
 
-const NOT_FOUND: ProgramEnd = { kind: "failed", reason: "not found" };
+const NOT_FOUND: ProgramEnd = { kind: "failed", reason: "not found", hasStarted: false };
 const TYPST_ERROR = "error: bwrap: setpriv: prlimit: as a template may write";
 
 const OF_SANDBOXES: readonly (readonly [ProgramEnd, object])[] = [
   [exited(0), { kind: "exited", exitCode: 0 }],
   [exited(1, TYPST_ERROR), { kind: "exited", exitCode: 1 }],
   [signalled("SIGXCPU"), { kind: "signalled", signal: "SIGXCPU" }],
-  [exited(1, "prlimit: failed"), sandboxFailed("exit code 1")],
+  [exited(1, "prlimit: failed\nmore"), sandboxFailed("exit code 1: prlimit: failed")],
   // A program that cannot be run, a library that is missing, no start.
   [exited(126), sandboxFailed("exit code 126")],
   [exited(127), sandboxFailed("exit code 127")],
+  [exited(127, "/bin/sh: 1: exec: /x: not found"), sandboxFailed("exit code 127: /bin/sh: 1: exec: /x: not found")],
+  [exited(127, TYPST_ERROR), sandboxFailed("exit code 127")],
   [NOT_FOUND, sandboxFailed("not found")],
 ];
 
 it.each<[SandboxMode, typeof OF_SANDBOXES]>([
-  ["bubblewrap", [...OF_SANDBOXES, [exited(1, "bwrap: Can't mkdir"), sandboxFailed("exit code 1")]]],
-  ["landlock", [...OF_SANDBOXES, [exited(1, "setpriv: landlock"), sandboxFailed("exit code 1")]]],
+  [
+    "bubblewrap",
+    [...OF_SANDBOXES, [exited(1, "bwrap: Can't mkdir"), sandboxFailed("exit code 1: bwrap: Can't mkdir")]],
+  ],
+  ["landlock", [...OF_SANDBOXES, [exited(1, "setpriv: landlock"), sandboxFailed("exit code 1: setpriv: landlock")]]],
   [
     "none",
     [

@@ -14,6 +14,9 @@ import { textFile } from "../../support/backend/request-files.ts";
 import { startTemporaryBackend } from "../../support/backend/test-backend.ts";
 import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
 
+/** Names of renders of this version, and of the one before it. */
+const CRASHED = "3f1c2a84-5d0e-4b7a-9c11-0a2b3c4d5e6f";
+
 it("the work directory holds nothing of a render that has ended, however it ended", async () => {
   // The last line of the source tells this Typst what to do.
   const typst = await makeFakeTypst(`order=$(tail -n 1); case "$order" in
@@ -73,17 +76,64 @@ it("the work directory is emptied at start without following links out of it", a
   const folder = await makeTemporaryFolder("work-directory-test-");
   const workDirectory = join(folder, "work");
   const outside = join(folder, "outside");
-  await mkdir(join(workDirectory, "render-crashed", "project"), { recursive: true });
+  await mkdir(join(workDirectory, `render-${CRASHED}`, "project"), { recursive: true });
   await chmod(workDirectory, 0o755);
-  await writeFile(join(workDirectory, "render-crashed", "project", "x"), "x");
+  await writeFile(join(workDirectory, `render-${CRASHED}`, "project", "x"), "x");
   await mkdir(outside);
   await writeFile(join(outside, "precious"), "x");
-  await symlink(outside, join(workDirectory, "link"));
+  await symlink(outside, join(workDirectory, "fifos"));
   await prepareWorkDirectory(workDirectory);
   expect(await readdir(workDirectory)).toEqual(["claim"]);
   expect(await readdir(outside)).toEqual(["precious"]);
   // It was there before, open to everyone.
   expect((await stat(workDirectory)).mode & 0o777).toBe(0o700);
+});
+
+it.each(["report.docx", ".bashrc", "render-notes.txt", "output-2026", "claims", "spool-a"])(
+  "a directory that holds %s is no work directory: nothing in it is removed, and its mode stays",
+  async (name) => {
+    const folder = await makeTemporaryFolder("work-directory-test-");
+    await chmod(folder, 0o755);
+    await mkdir(join(folder, `render-${CRASHED}`));
+    await writeFile(join(folder, name), "precious");
+    await expect(prepareWorkDirectory(folder)).rejects.toThrow(
+      `holds what the service has not made: ${JSON.stringify(name)}. Set SERVICE_WORK_DIRECTORY`,
+    );
+    expect((await readdir(folder)).toSorted()).toEqual([`render-${CRASHED}`, name].toSorted());
+    expect((await stat(folder)).mode & 0o777).toBe(0o755);
+  },
+);
+
+it.each(["render-a1B2c3", "output-a1B2c3", `kept-${CRASHED}`, `spool-${CRASHED}`, "seccomp.bpf", "no-packages"])(
+  "what a crash of this version or an older one has left is removed: %s",
+  async (name) => {
+    const folder = await makeTemporaryFolder("work-directory-test-");
+    await writeFile(join(folder, name), "");
+    const claim = await prepareWorkDirectory(folder);
+    expect(await readdir(folder)).toEqual(["claim"]);
+    await claim.release();
+    expect(await readdir(folder)).toEqual([]);
+  },
+);
+
+it("the claim of a work directory is given up only when the directory is empty", async () => {
+  const workDirectory = await makeTemporaryFolder("work-directory-test-");
+  const claim = await prepareWorkDirectory(workDirectory);
+  await mkdir(join(workDirectory, `render-${CRASHED}`));
+  const { rm: realRm } = fileSystem;
+  onTestFinished(() => {
+    fileSystem.rm = realRm;
+    syncBuiltinESMExports();
+  });
+  const attempts: string[] = [];
+  fileSystem.rm = async (path, options) => {
+    await prepareWorkDirectory(workDirectory).catch((error: Error) => attempts.push(error.message));
+    return realRm(path, options);
+  };
+  syncBuiltinESMExports();
+  await claim.release();
+  expect(attempts).toEqual([expect.stringContaining("Another backend works in")]);
+  expect(await readdir(workDirectory)).toEqual([]);
 });
 
 it("a work directory that another user has made is not used, and not emptied", async () => {
@@ -117,7 +167,7 @@ it("processes that a crash has left in the work directory are killed, and no oth
   const workDirectory = join(folder, "work");
   const start = (path: string) =>
     spawn("/bin/sh", ["-c", "read line", "sh", path], { stdio: ["pipe", "ignore", "ignore"] });
-  const left = start(join(workDirectory, "render-crashed"));
+  const left = start(join(workDirectory, `render-${CRASHED}`));
   const other = start(join(folder, "work-of-another", "render-busy"));
   onTestFinished(() => {
     for (const child of [left, other]) child.kill("SIGKILL");
