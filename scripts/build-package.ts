@@ -1,4 +1,7 @@
-/** `npm run build:client`, `build:cli`, `build:e-invoice`: bundle a package to `dist/<name>` or a second argument. */
+/**
+ * `npm run build:client`, `build:cli`, `build:e-invoice`: bundle a package to `dist/<name>` or a second argument. npm compares
+ * PACKAGE_REPOSITORY with the provenance of what is published.
+ */
 import { cp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
@@ -116,7 +119,10 @@ async function buildPackage({ folder, page, licences, exports, more, bundle }: P
   await writeFile(new URL(licences, into), await licencesOfPackages(bundledPackages(metafile)));
   await cp(new URL("LICENSE", PROJECT), new URL("LICENSE", into));
   await cp(new URL(`docs/${page}`, PROJECT), new URL("README.md", into));
-  await writeFile(new URL("package.json", into), `${JSON.stringify({ ...manifest, ...more, ...all }, null, 2)}\n`);
+  const { PACKAGE_REPOSITORY: url } = process.env;
+  const repository = url && { repository: { type: "git", url } };
+  const complete = { ...manifest, ...more, ...all, ...repository };
+  await writeFile(new URL("package.json", into), `${JSON.stringify(complete, null, 2)}\n`);
 }
 
 /** Writes the types of a folder's `tsconfig.build.json` to a package's `types/`, without what no entry point imports. */

@@ -3,16 +3,12 @@
  * checksums. They are those of the deployment, so whoever calls it needs no checkout.
  */
 import { hash } from "node:crypto";
-import { mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { promisify } from "node:util";
-import { gzip } from "node:zlib";
-import { execa } from "execa";
-import { packTar } from "modern-tar";
 import { CLIENT_FILES, CLIENTS_PATH } from "../../protocol/routes.ts";
 import { sha256 } from "../pinned/content-digest.ts";
+import { npmPackage } from "./npm-package.ts";
 import { pythonWheel } from "./python-wheel.ts";
 import { provideStaticFile } from "./static-file.ts";
 
@@ -37,8 +33,8 @@ export async function provideClientPackages(): Promise<void> {
   for (const name of earlier) await rm(join(TARGET, name), { force: true });
   const [client, cli, wheel] = await Promise.all([npmPackage("client"), npmPackage("cli"), pythonWheel()]);
   const files = [
-    [CLIENT_FILES.client, client],
-    [CLIENT_FILES.cli, cli],
+    [CLIENT_FILES.client, client.content],
+    [CLIENT_FILES.cli, cli.content],
     [CLIENT_FILES.wheel, wheel],
   ] as const;
   const sums = files.map(([name, content]) => `${sha256(content)}  ${name}\n`).join("");
@@ -46,22 +42,6 @@ export async function provideClientPackages(): Promise<void> {
     await provideStaticFile(`${CLIENTS_PATH.slice(1)}/${name}`, content);
   }
   await writeFile(BUILT_FROM, sources);
-}
-
-/** As `npm pack` writes one: the files below `package/`, with a time that does not change. */
-async function npmPackage(part: "client" | "cli"): Promise<Buffer> {
-  const folder = await mkdtemp(join(tmpdir(), `clients-${part}-`));
-  try {
-    await execa(process.execPath, ["scripts/build-package.ts", part, folder], { cwd: ROOT });
-    const entries = (await filesBelow(folder)).map(async (path) => {
-      const body = await readFile(join(folder, path));
-      const mode = (await stat(join(folder, path))).mode & 0o111 ? 0o755 : 0o644;
-      return { header: { name: `package/${path}`, size: body.length, mode, mtime: new Date(0) }, body };
-    });
-    return await promisify(gzip)(await packTar(await Promise.all(entries)), { level: 9 });
-  } finally {
-    await rm(folder, { recursive: true });
-  }
 }
 
 async function digestOf(paths: readonly string[]): Promise<string> {
