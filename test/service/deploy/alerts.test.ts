@@ -186,6 +186,8 @@ const CASES: readonly Case[] = [
       [FAILED, TEMPLATE_FAILED, FORBIDDEN, QUEUE_FULL, NO_MEMORY, UNANSWERED].map((name) => [name, "0x30 5x90"]),
     ),
   ],
+  ["failures of fewer than one render in a thousand", 60, { ...traffic(10_000), [FAILED]: `0+1x${LENGTH}` }],
+  ["failures of more", 60, { ...traffic(500), [FAILED]: `0+1x${LENGTH}` }, ["RendersFail", ONE]],
   [
     "a burst of failures out of nothing, in several series",
     32,
