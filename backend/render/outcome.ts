@@ -36,11 +36,7 @@ export function endOfRender(
   settings: BackendSettings,
   grantedSeconds: number,
 ): RenderFailure | { readonly kind: "exited"; readonly exitCode: number } {
-  const { end, outputTaken, outputBytes, ranOutOfMemory } = report;
-  const { max_output_bytes } = settings.limits;
-  // Checked first: a process over the limit may exit before it is stopped.
-  if (outputTaken === "too-large" || outputBytes > max_output_bytes) return failBySize(report, settings);
-  if (outputTaken === "no-room") return failBySpace();
+  const { end, ranOutOfMemory } = report;
   switch (end.kind) {
     case "exited":
       return end;
@@ -54,9 +50,7 @@ export function endOfRender(
         const detail = `The render needed more memory than its ${settings.renderMemoryBytes} bytes.`;
         return refuse(problem("template_compile_failed", detail, {}));
       }
-      // SIGXCPU and SIGXFSZ come from our own limits. Any other signal is a failure of the service.
-      if (end.signal === "SIGXCPU") return failByTimeout("processor_time", settings, grantedSeconds);
-      return end.signal === "SIGXFSZ" ? failBySize(report, settings) : refuse(renderFailed());
+      return refuse(renderFailed());
   }
 }
 

@@ -15,6 +15,7 @@ import {
   DISCARD_OUTPUT,
   type FilesWatch,
   type OutputTaker,
+  stoppedBy,
   type TypstReport,
   type TypstTask,
 } from "../typst/process.ts";
@@ -125,8 +126,9 @@ class RenderJob {
   async #renderInto(output: Spool): Promise<RenderOutcome> {
     const { supervisor, threads, warmPool } = this.#resources;
     const waiting = await this.phases.time("start", async () => {
-      const taken = await warmPool.take(this.#command);
-      this.#prepared = taken ?? (await supervisor.start(this.#command, "now", threads.forOutput(this.#command.output)));
+      const count = threads.forOutput(this.#command.output);
+      const taken = await warmPool.take(this.#command, count);
+      this.#prepared = taken ?? (await supervisor.start(this.#command, "now", count));
       return { prepared: this.#prepared, isWarm: taken !== null };
     });
     let { prepared } = waiting;
@@ -134,7 +136,8 @@ class RenderJob {
     const deservesRetry = (report: TypstReport) =>
       report.end.kind === "not-begun" ||
       (waiting.isWarm && wasLost(report)) ||
-      (prepared.threads > 1 && mayLackRoom(report));
+      // A crash with several threads may be theirs, which share the memory of a render and have small stacks.
+      (prepared.threads > 1 && report.end.kind === "signalled");
     if ("end" in compiled && !this.#time.isUsedUp && deservesRetry(compiled)) {
       // Discarded twice, its directory could be shared by two renders.
       this.#prepared = null;
@@ -173,9 +176,10 @@ class RenderJob {
     };
     return this.phases.time("compile", async () => {
       const report = await process.perform(this.#task(taker, pages));
-      const isWhole = report.outputTaken === "kept" && report.end.kind === "exited" && report.end.exitCode === 0;
-      const outputTaken = isWhole ? await output.append(...completion.end()) : report.outputTaken;
-      return { ...report, outputTaken, outputBytes: Math.max(report.outputBytes, output.size) };
+      const isWhole = report.end.kind === "exited" && report.end.exitCode === 0;
+      const taken = isWhole ? await output.append(...completion.end()) : "kept";
+      const end = taken === "kept" ? report.end : stoppedBy(taken);
+      return { ...report, end, outputBytes: Math.max(report.outputBytes, output.size) };
     });
   }
 
@@ -198,8 +202,7 @@ class RenderJob {
       }
       if (end.kind !== "exited") return end;
     } else if (directory !== null) {
-      const threads = this.#resources.threads.forOutput(wanted);
-      const pages = { directory, wanted, hasRoomFor: this.#hasRoomFor, threads };
+      const pages = { directory, wanted, hasRoomFor: this.#hasRoomFor, threads: prepared.threads };
       return this.phases.time("archive", () => packArchive(settings, pages, output, this.#time));
     }
     const standards = this.#finishedPdf?.end() ?? null;
@@ -246,12 +249,4 @@ class RenderJob {
 /** It may have been killed while it waited, for a reason that has nothing to do with the request. */
 function wasLost({ end, ranOutOfMemory }: TypstReport): boolean {
   return end.kind === "signalled" && end.signal === "SIGKILL" && !ranOutOfMemory;
-}
-
-/** Signals of the limits on processor time and on the size of files, which say nothing of room. */
-const SIGNALS_OF_LIMITS: readonly string[] = ["SIGXCPU", "SIGXFSZ"];
-
-/** Threads share the memory of a render, and have small stacks: only an end with one thread says something of the document. */
-function mayLackRoom({ end }: TypstReport): boolean {
-  return end.kind === "signalled" && !SIGNALS_OF_LIMITS.includes(end.signal);
 }

@@ -26,7 +26,6 @@ export type TypstEnd =
 
 export interface TypstReport {
   readonly end: TypstEnd;
-  readonly outputTaken: AppendResult;
   /** Bytes of all outputs; over the limit if that is why it was stopped. */
   readonly outputBytes: number;
   readonly ranOutOfMemory: boolean;
@@ -48,6 +47,17 @@ export interface TypstTask {
 }
 
 export type AppendResult = "kept" | "too-large" | "no-room";
+
+/** The end of a process whose output was not kept, even if it has exited before it was stopped. */
+export function stoppedBy(result: Exclude<AppendResult, "kept">): TypstEnd {
+  return { kind: "stopped", reason: result === "too-large" ? "output-too-large" : "no-room" };
+}
+
+/** Of our own limits on processor time and on the size of files. Any other signal says nothing of a limit. */
+const REASONS_OF_SIGNALS: Readonly<Record<string, StopReason>> = {
+  SIGXCPU: "processor-time",
+  SIGXFSZ: "output-too-large",
+};
 
 /** Takes an output chunk by chunk. Any result other than `kept` stops the process. */
 export interface OutputTaker {
@@ -173,15 +183,16 @@ export class TypstProcess {
     this.#programEnd = end;
     return {
       end: this.#interpretEnd(end, read),
-      outputTaken: read.taken,
       outputBytes: Math.max(read.bytes, this.#filesBytes),
-      ranOutOfMemory: end.kind !== "failed" && OUT_OF_MEMORY.test(end.diagnostics),
+      ranOutOfMemory: ranOutOfMemory(end),
       peakMemoryBytes: this.#readings?.peakMemoryBytes ?? null,
     };
   }
 
-  #interpretEnd(programEnd: ProgramEnd, { bytes, failure, isCutShort }: ReadOutput): TypstEnd {
+  #interpretEnd(programEnd: ProgramEnd, { bytes, taken, failure, isCutShort }: ReadOutput): TypstEnd {
     if (failure !== null) return { kind: "output-lost", error: failure };
+    if (taken !== "kept") return stoppedBy(taken);
+    if (this.#filesBytes > this.#options.maxOutputBytes) return stoppedBy("too-large");
     const end = exposeLaunchFailure(programEnd, this.#options.sandbox);
     if (end.kind !== "failed" && this.#stopReason === null && !this.#isTextDelivered) {
       // So the template is not to blame.
@@ -196,7 +207,10 @@ export class TypstProcess {
     // A program that never ran has not used up its time: its failure to start is the cause.
     const timedOutBeforeStart = this.#stopReason === "render-timeout" && programEnd.kind === "failed";
     if (this.#stopReason !== null && !timedOutBeforeStart) return { kind: "stopped", reason: this.#stopReason };
-    if (end.kind === "signalled") return { kind: "signalled", signal: end.signal };
+    if (end.kind === "signalled") {
+      const reason = ranOutOfMemory(end) ? undefined : REASONS_OF_SIGNALS[end.signal];
+      return reason === undefined ? { kind: "signalled", signal: end.signal } : { kind: "stopped", reason };
+    }
     const error = new ServiceFailure(`the sandbox failed: ${end.reason}`);
     const hasBegun = end.hasStarted && this.#isTextDelivered;
     return { kind: hasBegun ? "output-lost" : "not-begun", error };
@@ -261,6 +275,10 @@ export class TypstProcess {
       clearTimeout(timer);
     };
   }
+}
+
+function ranOutOfMemory(end: ProgramEnd): boolean {
+  return end.kind !== "failed" && OUT_OF_MEMORY.test(end.diagnostics);
 }
 
 /** With these, launchers and the loader exit if they cannot run a program. Typst exits with 0, 1 or 2. */

@@ -55,9 +55,9 @@ export class WarmPool {
   }
 
   /** Null if no process waits that is right for the render, which has its slot. Never rejects. */
-  async take(command: RenderCommand): Promise<PreparedRender | null> {
+  async take(command: RenderCommand, threads: number): Promise<PreparedRender | null> {
     for (;;) {
-      const found = this.#choose(command);
+      const found = this.#choose(command, threads);
       if (found === undefined) return null;
       this.#waiting.splice(this.#waiting.indexOf(found), 1);
       const prepared = await found.prepared.catch(() => null);
@@ -71,9 +71,8 @@ export class WarmPool {
   }
 
   /** The pages of an archive are made side by side: to start a process costs less than to make them with fewer threads. */
-  #choose(command: RenderCommand): WaitingProcess | undefined {
+  #choose(command: RenderCommand, threads: number): WaitingProcess | undefined {
     const key = commandKey(command);
-    const threads = this.#options.threads.forOutput(command.output);
     const like = this.#waiting.filter((candidate) => candidate.key === key);
     const right = like.find((candidate) => candidate.threads === threads);
     return right ?? like.find((candidate) => candidate.threads > threads || !isArchive(command.output));

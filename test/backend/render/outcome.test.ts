@@ -13,7 +13,7 @@ const SETTINGS = readBackendSettings({
   SERVICE_RENDER_MEMORY_BYTES: "200000000",
 });
 
-const MEASURED = { outputTaken: "kept", outputBytes: 100, ranOutOfMemory: false, peakMemoryBytes: null } as const;
+const MEASURED = { outputBytes: 100, ranOutOfMemory: false, peakMemoryBytes: null } as const;
 
 const failure = (end: TypstEnd, measured: Partial<TypstReport> = {}) =>
   endOfRender({ end, ...MEASURED, ...measured }, SETTINGS, SETTINGS.renderTimeoutSeconds);
@@ -46,10 +46,6 @@ const NO_MEMORY = { ranOutOfMemory: true };
 
 it.each<[string, TypstEnd, Partial<TypstReport>, object]>([
   ["exits", exited(1), {}, exited(1)],
-  ["exits with 0 and the last byte of the limit", exited(0), { outputBytes: LIMIT }, exited(0)],
-  ["exits with 0 and one byte more has not", exited(0), { outputBytes: LIMIT + 1 }, tooLarge(LIMIT + 1)],
-  ["was not read to the end", exited(0), { outputTaken: "too-large", outputBytes: LIMIT }, tooLarge(LIMIT + 1)],
-  ["has no room for its output", exited(0), { outputTaken: "no-room" }, NO_ROOM],
   ["is stopped for its client", stopped("client-gone"), {}, CLIENT_GONE],
   ["is stopped at the timeout", stopped("render-timeout"), {}, timeout(/ 31 seconds/)],
   ["is stopped for its processor time", stopped("processor-time"), {}, timeout(/11 seconds of processor time/)],
@@ -57,15 +53,12 @@ it.each<[string, TypstEnd, Partial<TypstReport>, object]>([
   ["is stopped for its size, of which less is known", stopped("output-too-large"), {}, tooLarge(LIMIT + 1)],
   ["is stopped for its files", stopped("too-many-files"), {}, TOO_MANY_FILES],
   ["is stopped for want of room", stopped("no-room"), {}, NO_ROOM],
-  ["meets its limit on time", killed("SIGXCPU"), {}, timeout(/11 seconds/)],
-  ["meets its limit on files", killed("SIGXFSZ"), {}, tooLarge(LIMIT + 1)],
   ["is killed by SIGSEGV", killed("SIGSEGV"), {}, RENDER_FAILED],
   ["is killed by SIGABRT", killed("SIGABRT"), {}, RENDER_FAILED],
   ["is killed by SIGKILL", killed("SIGKILL"), {}, RENDER_FAILED],
   ["is killed by SIGSYS", killed("SIGSYS"), {}, RENDER_FAILED],
   ["is killed by SIGABRT without memory", killed("SIGABRT"), NO_MEMORY, OUT_OF_MEMORY],
   ["is killed by SIGSEGV without memory", killed("SIGSEGV"), NO_MEMORY, OUT_OF_MEMORY],
-  ["is killed by SIGXCPU without memory", killed("SIGXCPU"), NO_MEMORY, OUT_OF_MEMORY],
   ["is killed by SIGSYS without memory", killed("SIGSYS"), NO_MEMORY, OUT_OF_MEMORY],
 ])("a process that %s", (_how, end, measured, expected) => {
   expect(failure(end, measured)).toEqual(expected);
