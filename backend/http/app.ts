@@ -32,7 +32,8 @@ export interface RenderService {
   /** From now on `/ready` returns 503, and answers tell the edge to send renders elsewhere. They are still accepted. */
   readonly announceStop: () => void;
   readonly refuseRenders: () => void;
-  readonly isIdle: () => boolean;
+  /** Renders that have begun and whose answers are not completely delivered. */
+  readonly underWay: () => number;
   /** @throws SettingError for an unusable folder of fonts or packages. */
   readonly findCapabilities: () => Promise<unknown>;
   /** Resolves with the name of a file that is missing from the work directory: the backend must end. */
@@ -56,7 +57,7 @@ export function buildRenderService(foundation: Foundation): RenderService {
     refuseRenders: () => {
       stage.current = "refusing";
     },
-    isIdle: () => route.underWay === 0,
+    underWay: () => route.underWay,
     findCapabilities: () => capabilities.findDocument(),
     workDirectoryLost: workDirectoryWatch.lost,
   };

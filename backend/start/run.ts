@@ -65,29 +65,34 @@ async function start(onStopSignal: OnStopSignal): Promise<void> {
   try {
     announceStep("trying the sandbox");
     const { sandbox, message } = await chooseSandbox(settings, launcher);
-    if (message !== null) process.stderr.write(`${message}\n`);
-    const tracing = await openTracing(settings);
+    const tracing = await openTracing(settings, (text) => say(backend, "warn", text));
     const backend = buildRenderService({ settings, sandbox, launcher, tracing, logOutput: LOG_OUTPUT });
+    if (message !== null) say(backend, "warn", message);
     // From here on, the backend watches the claim that is there now.
     await claim.expectHeld();
     announceStep("reading fonts and packages");
     await backend.findCapabilities();
     announceStep(LAST_STEP);
     await backend.app.listen({ host: settings.host, port: settings.port });
+    const { app } = backend;
+    app.log.info({ sandbox: sandbox.mode, slots: settings.maxConcurrentRenders }, "backend serves");
     const announceAndFinish = async () => {
-      if (settings.drainDelaySeconds > 0) {
+      const { drainDelaySeconds } = settings;
+      if (drainDelaySeconds > 0) {
         backend.announceStop();
-        await delay(settings.drainDelaySeconds * 1000);
+        app.log.info({ drainDelaySeconds, renders: backend.underWay() }, "backend drains: /ready says 503");
+        await delay(drainDelaySeconds * 1000);
       }
-      await finish(backend, settings, release, 0);
+      await finish(backend, settings, release, { reason: "SIGTERM", exitCode: 0 });
     };
-    const stopAtOnce = (signal: StopSignal) => finish(backend, settings, release, exitCodeAfter(signal));
+    const stopAtOnce = (signal: StopSignal) =>
+      finish(backend, settings, release, { reason: signal, exitCode: exitCodeAfter(signal) });
     // A person who presses Ctrl-C does not wait for the drain delay.
     onStopSignal((signal) => void (signal === "SIGTERM" ? announceAndFinish() : stopAtOnce(signal)));
     void backend.workDirectoryLost.then((name) => {
       const where = `the work directory ${settings.workDirectory}`;
-      process.stderr.write(`"${name}" is missing from ${where}: the backend stops. Start it again.\n`);
-      void finish(backend, settings, release, 1);
+      say(backend, "error", `"${name}" is missing from ${where}: the backend stops. Start it again.`);
+      void finish(backend, settings, release, { reason: "work directory lost", exitCode: 1 });
     });
   } catch (error) {
     await release();
@@ -95,41 +100,52 @@ async function start(onStopSignal: OnStopSignal): Promise<void> {
   }
 }
 
-/** @param exitCode used if all renders finish within the grace time; otherwise the exit code is 1. */
+/** To the program that has started the backend for a person, such as `npm start`: in words. Otherwise to the log. */
+function say({ app }: RenderService, level: "warn" | "error", text: string): void {
+  if (process.send !== undefined) process.stderr.write(`${text}\n`);
+  else app.log[level](text);
+}
+
+/** @param end the code is used if all renders finish within the grace time; otherwise it is 1. */
 async function finish(
   backend: RenderService,
   settings: BackendSettings,
   release: () => Promise<void>,
-  exitCode: number,
+  { reason, exitCode }: { readonly reason: string; readonly exitCode: number },
 ): Promise<void> {
   if (isStopping) return;
   isStopping = true;
   backend.refuseRenders();
+  const { log } = backend.app;
+  log.info({ reason, renders: backend.underWay(), graceSeconds: settings.graceSeconds }, "backend stops");
   const deadline = performance.now() + settings.graceSeconds * 1000;
   // Meanwhile the backend still answers: 503 on `/ready` and for new renders.
-  while (!backend.isIdle() && performance.now() < deadline) await delay(IDLE_POLL_MILLISECONDS);
+  while (backend.underWay() > 0 && performance.now() < deadline) await delay(IDLE_POLL_MILLISECONDS);
+  const lostRenders = backend.underWay();
   const isClosed = await Promise.race([
     backend.app.close().then(() => true),
     // If idle, all answers are delivered: the connections that are left have sent no complete request.
-    delay(CLOSE_MILLISECONDS, backend.isIdle(), { ref: false }),
+    delay(CLOSE_MILLISECONDS, backend.underWay() === 0, { ref: false }),
   ]);
   const isReleased = await release().then(
     () => true,
     (error: unknown) => {
       // The next backend empties it, or says that it cannot.
-      process.stderr.write(`The work directory ${settings.workDirectory} cannot be emptied: ${errorCode(error)}.\n`);
+      say(backend, "error", `The work directory ${settings.workDirectory} cannot be emptied: ${errorCode(error)}.`);
       return false;
     },
   );
+  const finalCode = isClosed && isReleased ? exitCode : 1;
+  log.info({ reason, lostRenders, exitCode: finalCode }, "backend has stopped");
   await LOG_OUTPUT.end();
-  process.exit(isClosed && isReleased ? exitCode : 1);
+  process.exit(finalCode);
 }
 
 /** The SDK takes 8 MB (2026-11-22), which a backend without a collector does not spend. */
-async function openTracing({ tracesUrl }: BackendSettings): Promise<OtlpTracing | null> {
+async function openTracing({ tracesUrl }: BackendSettings, warn: (text: string) => void): Promise<OtlpTracing | null> {
   if (tracesUrl === null) return null;
   const { OtlpTracing } = await import("../observe/otlp-tracing.ts");
-  return new OtlpTracing(tracesUrl, (line) => process.stderr.write(`${line}\n`));
+  return new OtlpTracing(tracesUrl, warn);
 }
 
 async function expectTypst({ typstPath }: BackendSettings): Promise<void> {

@@ -140,6 +140,26 @@ describe("the backend does not start", () => {
   });
 });
 
+it("the log has the start, the drain and the stop of the backend, with reasons and the renders that are left", async () => {
+  const backend = await spawnReadyBackend({
+    SERVICE_LOG_LEVEL: "info",
+    SERVICE_SANDBOX: "none",
+    SERVICE_DRAIN_DELAY_SECONDS: "1",
+  });
+  backend.child.kill("SIGTERM");
+  const { exitCode, output, errors } = await backend.ended;
+  expect([exitCode, errors]).toEqual([0, ""]);
+  const lines = output.trim().split("\n");
+  const records = lines.map((line) => JSON.parse(line)).filter(({ msg }) => /^(?:backend|WARNING)/.test(msg));
+  expect(records).toMatchObject([
+    { level: 40, msg: expect.stringContaining("SERVICE_SANDBOX=none") },
+    { level: 30, msg: "backend serves", sandbox: "none" },
+    { msg: "backend drains: /ready says 503", drainDelaySeconds: 1, renders: 0 },
+    { msg: "backend stops", reason: "SIGTERM", renders: 0 },
+    { msg: "backend has stopped", reason: "SIGTERM", lostRenders: 0, exitCode: 0 },
+  ]);
+});
+
 it("the backend reports to the watchdog of systemd as long as its event loop turns", async () => {
   const folder = await makeTemporaryFolder("watchdog-test-");
   const reports = join(folder, "reports");
@@ -246,7 +266,7 @@ describe("the backend stops", () => {
     });
 
     it("without a line in the log for a client that leaves in the middle of its output", async () => {
-      const { backend, reader } = await deliveringBackend({ SERVICE_LOG_LEVEL: "warn" });
+      const { backend, reader } = await deliveringBackend({ SERVICE_LOG_LEVEL: "error" });
       reader.socket.destroy();
       await expect.poll(async () => /^service_deliveries_underway 0$/m.test(await metricsOf(backend))).toBe(true);
       backend.child.kill("SIGTERM");

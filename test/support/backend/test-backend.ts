@@ -63,7 +63,8 @@ export async function startTestBackend(
   const sandbox = await openSandbox(settings, settings.sandboxChoice, launcher);
   const logged: object[] = [];
   const take = (line: Buffer, _encoding: string, done: () => void) => {
-    logged.push(JSON.parse(String(line)));
+    const record = JSON.parse(String(line));
+    if ("reqId" in record) logged.push(record);
     done();
   };
   const logOutput = new LogOutput(new Writable({ write: take }));
@@ -88,7 +89,7 @@ export async function startTestBackend(
       return bytes;
     },
     fetch: send,
-    /** The lines of its log. */
+    /** The lines of its log about requests. */
     logged,
     metrics,
     /** The value of one sample, 0 if it does not exist yet. */
