@@ -1,0 +1,417 @@
+/**
+ * Requests as bytes on a connection, most of which no HTTP client would send, and what the edge answers to each. A row
+ * has its name, the bytes, and a summary of the answers: status and code of each, in their order. What follows the bytes
+ * on the connection is `FOLLOWING`, unless the client ends it or leaves.
+ */
+import { API_TOKEN } from "../tokens.ts";
+
+export interface RawRequest {
+  readonly name: string;
+  /** Written one after another, with a pause in between. */
+  readonly parts: readonly (string | Buffer)[];
+  /** Another request comes on the same connection; the client sends no more, but reads; or it is gone. */
+  readonly then: "next" | "ends" | "leaves";
+  readonly answers: string;
+}
+
+/** It closes the connection, so that every row ends. */
+export const FOLLOWING = "GET /health HTTP/1.1\r\nHost: next.example\r\nConnection: close\r\n\r\n";
+
+const HOST = "Host: edge.example";
+const TOKEN = `X-Service-Api-Token: ${API_TOKEN}`;
+const JSON_TYPE = "Content-Type: application/json";
+const CHUNKED = "Transfer-Encoding: chunked";
+const SOURCE = '{"source":"x"}';
+const LENGTH = `Content-Length: ${SOURCE.length}`;
+const EXPECT = "Expect: 100-continue";
+
+const head = (...lines: readonly string[]) => `${lines.join("\r\n")}\r\n\r\n`;
+const get = (target: string, ...fields: readonly string[]) => head(`GET ${target} HTTP/1.1`, HOST, ...fields);
+const render = (...fields: readonly string[]) => head("POST /v1/render HTTP/1.1", HOST, TOKEN, JSON_TYPE, ...fields);
+const whole = (...fields: readonly string[]) => render(LENGTH, ...fields) + SOURCE;
+const chunk = (text: string, extension = "") => `${text.length.toString(16)}${extension}\r\n${text}\r\n`;
+const LAST = "0\r\n\r\n";
+
+type Row = readonly [answers: string, name: string, ...parts: readonly (string | Buffer)[]];
+
+const rows = (then: RawRequest["then"], ...list: readonly Row[]): RawRequest[] =>
+  list.map(([answers, name, ...parts]) => ({ name, parts, then, answers }));
+
+/** The request line: methods, targets and versions. */
+const LINES = rows(
+  "next",
+  ["200, 200", "a plain request", get("/health")],
+  ["404 not_found, 200", "a target that does not exist", get("/nothing")],
+  ["200, 200", "a query", get("/health?a=b&c")],
+  ["200, 200", "an empty query", get("/health?")],
+  ["200, 200", "a query with a question mark", get("/health?a?b")],
+  ["200, 200", "a percent-encoded letter in the path", get("/%68ealth")],
+  ["404 not_found, 200", "a percent-encoded slash", get("/v1%2Frender")],
+  ["404 not_found, 200", "a broken percent-encoding", get("/%zz")],
+  ["404 not_found, 200", "a percent-encoded NUL", get("/health%00")],
+  ["404 not_found, 200", "dot segments", get("/v1/../health")],
+  ["404 not_found, 200", "a dot segment at the end", get("/health/.")],
+  ["404 not_found, 200", "encoded dot segments", get("/v1/%2e%2e/health")],
+  ["404 not_found, 200", "two slashes", get("//health")],
+  ["404 not_found, 200", "two slashes and a host", get("//other.example/health")],
+  ["404 not_found, 200", "a slash at the end", get("/health/")],
+  ["404 not_found, 200", "capital letters in the path", get("/HEALTH")],
+  ["404 not_found, 200", "a backslash in the path", get("/\\health")],
+  ["200, 200", "a fragment in the target", get("/health#top")],
+  ["404 not_found, 200", "a pipe in the path", get("/a|b")],
+  ["400", "quotes and brackets in the path", get('/<"{}^`>')],
+  ["400", "bytes above ASCII in the path", Buffer.from(get("/gr\u00fc\u00dfe"), "latin1")],
+  ["200, 200", "absolute-form", get("http://edge.example/health")],
+  ["200, 200", "absolute-form with another host", get("http://other.example/health")],
+  ["200, 200", "absolute-form with https", get("https://edge.example/health")],
+  ["200, 200", "absolute-form with a port", get("http://edge.example:81/health")],
+  ["200, 200", "absolute-form with a user", get("http://user@edge.example/health")],
+  ["200, 200", "absolute-form without a path", get("http://edge.example")],
+  ["200, 200", "absolute-form of another scheme", get("ftp://edge.example/health")],
+  ["200, 200", "a target that is no path", get("health")],
+  ["404 not_found, 200", "an asterisk for GET", get("*")],
+  ["404 not_found, 200", "OPTIONS of everything", head("OPTIONS * HTTP/1.1", HOST)],
+  ["204, 200", "OPTIONS of a path", head("OPTIONS /v1/render HTTP/1.1", HOST)],
+  ["404 not_found, 200", "OPTIONS of an unknown path", head("OPTIONS /nothing HTTP/1.1", HOST)],
+  ["200, 200", "HEAD", head("HEAD /health HTTP/1.1", HOST)],
+  ["200, 200", "HEAD of a file", head("HEAD /error-codes.json HTTP/1.1", HOST)],
+  ["404, 200", "HEAD of an unknown path", head("HEAD /nothing HTTP/1.1", HOST)],
+  ["405, 200", "HEAD of a render", head("HEAD /v1/render HTTP/1.1", HOST, TOKEN)],
+  ["405 method_not_allowed, 200", "TRACE", head("TRACE /health HTTP/1.1", HOST)],
+  ["500", "CONNECT to an authority", head("CONNECT edge.example:443 HTTP/1.1", HOST)],
+  ["500", "CONNECT to a path", head("CONNECT /health HTTP/1.1", HOST)],
+  ["405 method_not_allowed, 200", "PUT", head("PUT /health HTTP/1.1", HOST, "Content-Length: 0")],
+  ["405 method_not_allowed, 200", "DELETE", head("DELETE /v1/render HTTP/1.1", HOST)],
+  ["405 method_not_allowed, 200", "PATCH", head("PATCH /v1/constraints HTTP/1.1", HOST, "Content-Length: 0")],
+  ["405 method_not_allowed, 200", "a method of WebDAV", head("PROPFIND / HTTP/1.1", HOST)],
+  ["501", "a method that nobody knows", head("BREW /health HTTP/1.1", HOST)],
+  ["501", "a method in small letters", head("get /health HTTP/1.1", HOST)],
+  ["501", "a method with a hyphen", head("M-SEARCH /health HTTP/1.1", HOST)],
+  ["400", "a method of signs", head("G(T /health HTTP/1.1", HOST)],
+  ["400", "an empty method", head(" /health HTTP/1.1", HOST)],
+  ["400", "two spaces in the request line", head("GET  /health HTTP/1.1", HOST)],
+  ["400", "a tab in the request line", head("GET\t/health\tHTTP/1.1", HOST)],
+  ["400", "a space in the target", head("GET /he alth HTTP/1.1", HOST)],
+  ["400", "no target", head("GET HTTP/1.1", HOST)],
+  ["400", "only a method", head("GET", HOST)],
+  ["400", "no version: HTTP/0.9", "GET /health\r\n\r\n"],
+  ["200", "HTTP/1.0", head("GET /health HTTP/1.0", HOST)],
+  ["200, 200", "HTTP/1.0 that keeps the connection", head("GET /health HTTP/1.0", HOST, "Connection: keep-alive")],
+  ["400", "HTTP/1.0 without Host", head("GET /health HTTP/1.0")],
+  ["400", "HTTP/1.2", head("GET /health HTTP/1.2", HOST)],
+  ["400", "HTTP/1.10", head("GET /health HTTP/1.10", HOST)],
+  ["400", "HTTP/2.0", head("GET /health HTTP/2.0", HOST)],
+  ["", "the preface of HTTP/2", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"],
+  ["400", "HTTP/9.9", head("GET /health HTTP/9.9", HOST)],
+  ["400", "a version in small letters", head("GET /health http/1.1", HOST)],
+  ["400", "another protocol", head("GET /health ICE/1.0", HOST)],
+  ["200, 200", "an empty line before the request", `\r\n${get("/health")}`],
+  ["200, 200", "three empty lines before the request", `\r\n\r\n\r\n${get("/health")}`],
+  ["200, 200", "a bare line feed before the request", `\n${get("/health")}`],
+  ["400", "a space before the request", ` ${get("/health")}`],
+  ["200, 200", "line feeds alone", get("/health").replaceAll("\r\n", "\n")],
+  ["400", "carriage returns alone", get("/health").replaceAll("\r\n", "\r")],
+  ["400", "a NUL in the request line", head("GET /he\0alth HTTP/1.1", HOST)],
+  ["400", "bytes that are no HTTP", Buffer.from([0x16, 3, 1, 0, 0xa5, 1, 0, 0, 0xa1, 3, 3, 13, 10, 13, 10])],
+  ["404 not_found, 200", "a target of 8,000 characters", get(`/${"a".repeat(8000)}`)],
+  ["200, 200", "a query of 8,000 characters", get(`/health?${"a".repeat(8000)}`)],
+  ["414", "a target of 100,000 characters", get(`/${"a".repeat(100_000)}`)],
+);
+
+/** Header fields. */
+const FIELDS = rows(
+  "next",
+  ["400, 200", "no Host", head("GET /health HTTP/1.1")],
+  ["400, 200", "an empty Host", head("GET /health HTTP/1.1", "Host:")],
+  ["400 invalid_request, 200", "two equal Hosts", get("/health", HOST)],
+  ["400 invalid_request, 200", "two different Hosts", get("/health", "Host: other.example")],
+  ["200, 200", "a Host with a port", head("GET /health HTTP/1.1", "Host: edge.example:8787")],
+  [
+    "400 invalid_request, 200",
+    "a Host with a port that is none",
+    head("GET /health HTTP/1.1", "Host: edge.example:http"),
+  ],
+  ["400 invalid_request, 200", "a Host with a path", head("GET /health HTTP/1.1", "Host: edge.example/x")],
+  ["400 invalid_request, 200", "a Host with a user", head("GET /health HTTP/1.1", "Host: user@edge.example")],
+  ["200, 200", "a Host of IPv6", head("GET /health HTTP/1.1", "Host: [::1]:80")],
+  ["400 invalid_request, 200", "a Host with a space", head("GET /health HTTP/1.1", "Host: edge example")],
+  ["400 invalid_request, 200", "a Host of 300 characters", head("GET /health HTTP/1.1", `Host: ${"a".repeat(300)}`)],
+  ["400, 200", "a Host above ASCII", Buffer.from(head("GET /health HTTP/1.1", "Host: gr\u00fcn.example"), "latin1")],
+  ["400", "a field without a colon", get("/health", "no colon here")],
+  ["400", "a field without a name", get("/health", ": value")],
+  ["400", "a space before the colon", get("/health", "X-A : b")],
+  ["400", "a space in a name", get("/health", "X A: b")],
+  ["400", "a space before a name", head("GET /health HTTP/1.1", " X-A: b", HOST)],
+  ["200, 200", "no space after the colon", get("/health", "X-A:b")],
+  ["200, 200", "tabs around a value", get("/health", "X-A:\t b \t")],
+  ["200, 200", "an empty value", get("/health", "X-A:")],
+  ["400", "obs-fold", get("/health", "X-A: one", " two")],
+  ["400", "obs-fold with a tab", get("/health", "X-A: one", "\ttwo")],
+  ["400", "obs-fold in a token", render(LENGTH).replace(TOKEN, "X-Service-Api-Token:\r\n test") + SOURCE],
+  ["400", "a NUL in a value", get("/health", "X-A: a\0b")],
+  ["400", "a NUL in a name", get("/health", "X-\0A: b")],
+  ["400", "a carriage return in a value", get("/health", "X-A: a\rb")],
+  ["200, 200", "a line feed at the end of a value", get("/health", "X-A: a\nX-B: b")],
+  ["200, 200", "a control character in a value", get("/health", "X-A: a\u0001b")],
+  ["200, 200", "a DEL in a value", get("/health", "X-A: a\u007fb")],
+  ["200, 200", "bytes above ASCII in a value", Buffer.from(get("/health", "X-A: gr\u00fc\u00dfe"), "latin1")],
+  ["400", "bytes above ASCII in a name", Buffer.from(get("/health", "X-gr\u00fcn: a"), "latin1")],
+  ["400", "signs in a name", get("/health", "X(A): b")],
+  ["200, 200", "all signs of a token in a name", get("/health", "!#$%&'*+-.^_`|~09: b")],
+  ["200, 200", "a value of 8,000 characters", get("/health", `X-A: ${"a".repeat(8000)}`)],
+  ["200, 200", "a value of 60,000 characters", get("/health", `X-A: ${"a".repeat(60_000)}`)],
+  ["200, 200", "a value of 200,000 characters", get("/health", `X-A: ${"a".repeat(200_000)}`)],
+  ["200, 200", "a name of 8,000 characters", get("/health", `${"a".repeat(8000)}: b`)],
+  ["200, 200", "a hundred fields", get("/health", ...Array.from({ length: 100 }, (_, n) => `X-${n}: ${n}`))],
+  ["200, 200", "a thousand fields", get("/health", ...Array.from({ length: 1000 }, (_, n) => `X-${n}: ${n}`))],
+  ["200, 200", "3,000 fields", get("/health", ...Array.from({ length: 3000 }, (_, n) => `X-${n}: ${n}`))],
+  ["200, 200", "a field a hundred times", get("/health", ...Array.from({ length: 100 }, () => "X-A: b"))],
+  ["200", "Connection: close", get("/health", "Connection: close")],
+  ["200", "Connection in capitals among others", get("/health", "Connection: X-A, CLOSE")],
+  [
+    "200, 200",
+    "an upgrade to WebSocket",
+    get(
+      "/health",
+      "Connection: Upgrade",
+      "Upgrade: websocket",
+      "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
+      "Sec-WebSocket-Version: 13",
+    ),
+  ],
+  [
+    "200, 200",
+    "an upgrade to HTTP/2",
+    get("/health", "Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c", "HTTP2-Settings: AAMAAABkAAQAAP__"),
+  ],
+  ["404 not_found, 200", "a forwarded scheme", get("/nothing", "X-Forwarded-Proto: https")],
+  ["404 not_found, 200", "a forwarded scheme that is none", get("/nothing", "X-Forwarded-Proto: ftp")],
+  ["404 not_found, 200", "a forwarded host", get("/nothing", "X-Forwarded-Host: other.example")],
+  ["200, 200", "a range of a file", get("/error-codes.json", "Range: bytes=0-9")],
+  ["304, 200", "a file that the client has, by any tag", get("/error-codes.json", "If-None-Match: *")],
+  [
+    "204, 200",
+    "a preflight request",
+    head("OPTIONS /v1/render HTTP/1.1", HOST, "Origin: https://a.example", "Access-Control-Request-Method: POST"),
+  ],
+);
+
+/** Tokens. */
+const TOKENS = rows(
+  "next",
+  ["403 forbidden, 200", "no token", head("POST /v1/render HTTP/1.1", HOST, JSON_TYPE, LENGTH) + SOURCE],
+  [
+    "403 forbidden, 200",
+    "a wrong token",
+    head("POST /v1/render HTTP/1.1", HOST, "X-Service-Api-Token: wrong", JSON_TYPE, LENGTH) + SOURCE,
+  ],
+  [
+    "403 forbidden, 200",
+    "an empty token",
+    head("POST /v1/render HTTP/1.1", HOST, "X-Service-Api-Token:", JSON_TYPE, LENGTH) + SOURCE,
+  ],
+  ["403 forbidden, 200", "the token twice", whole(TOKEN)],
+  [
+    "403 forbidden, 200",
+    "a token of 60,000 characters",
+    whole().replace(TOKEN, `X-Service-Api-Token: ${"a".repeat(60_000)}`),
+  ],
+  ["200, 200", "the name of the token in capitals", whole().replace("X-Service-Api-Token", "X-SERVICE-API-TOKEN")],
+  ["200, 200", "spaces around the token", whole().replace(TOKEN, `X-Service-Api-Token:   ${API_TOKEN}  `)],
+  ["403 forbidden, 200", "the token in Authorization", whole().replace(TOKEN, `Authorization: Bearer ${API_TOKEN}`)],
+  ["403 forbidden, 200", "the constraints without a token", get("/v1/constraints")],
+  ["200, 200", "the constraints with a token and a body", get("/v1/constraints", TOKEN, LENGTH) + SOURCE],
+  [
+    "403 forbidden, 200",
+    "a wrong token and a large body",
+    head("POST /v1/render HTTP/1.1", HOST, "X-Service-Api-Token: wrong", "Content-Length: 100000") +
+      "x".repeat(100_000),
+  ],
+);
+
+/** Bodies and their framing. */
+const BODIES = rows(
+  "next",
+  ["200, 200", "a render", whole()],
+  ["200, 200", "a render in two parts", render(LENGTH), SOURCE],
+  [
+    "200, 200",
+    "a render byte by byte",
+    whole().slice(0, -3),
+    whole().slice(-3, -2),
+    whole().slice(-2, -1),
+    whole().slice(-1),
+  ],
+  ["200, 200", "a render whose head comes in parts", whole().slice(0, 30), whole().slice(30, 31), whole().slice(31)],
+  ["400 invalid_request, 200", "no length and no body", render()],
+  ["400 invalid_request, 200", "a length of zero", render("Content-Length: 0")],
+  ["200, 200", "a length with leading zeros", render("Content-Length: 0014") + SOURCE],
+  ["400", "a length with a plus", render("Content-Length: +14") + SOURCE],
+  ["400", "a negative length", render("Content-Length: -1") + SOURCE],
+  ["400", "a length in hexadecimal", render("Content-Length: 0xe") + SOURCE],
+  ["400", "a length with a fraction", render("Content-Length: 14.0") + SOURCE],
+  ["400", "an empty length", render("Content-Length:") + SOURCE],
+  ["413 request_too_large", "a length of 2^53", render("Content-Length: 9007199254740992") + SOURCE],
+  ["400", "a length of 2^64", render("Content-Length: 18446744073709551616") + SOURCE],
+  ["413 request_too_large", "a length over the limit", render("Content-Length: 20971521") + SOURCE],
+  ["200, 200", "two equal lengths", render(LENGTH, LENGTH) + SOURCE],
+  ["400", "two equal lengths in one field", render("Content-Length: 14, 14") + SOURCE],
+  ["400", "two different lengths", render(LENGTH, "Content-Length: 13") + SOURCE],
+  ["200", "a length and chunks", render(LENGTH, CHUNKED) + chunk(SOURCE) + LAST],
+  ["200", "chunks and a length", render(CHUNKED, LENGTH) + chunk(SOURCE) + LAST],
+  ["200, 200", "one chunk", render(CHUNKED) + chunk(SOURCE) + LAST],
+  ["200, 200", "a chunk for each byte", render(CHUNKED) + [...SOURCE].map((byte) => chunk(byte)).join("") + LAST],
+  ["200, 200", "chunks in parts", render(CHUNKED), chunk(SOURCE).slice(0, 5), chunk(SOURCE).slice(5), LAST],
+  ["400 invalid_request, 200", "no chunk but the last", render(CHUNKED) + LAST],
+  ["200, 200", "a chunk with an extension", render(CHUNKED) + chunk(SOURCE, ";a=b") + LAST],
+  ["200, 200", "a chunk with a quoted extension", render(CHUNKED) + chunk(SOURCE, ';a="b c"') + LAST],
+  [
+    "400 invalid_request",
+    "a chunk with a long extension",
+    render(CHUNKED) + chunk(SOURCE, `;a=${"b".repeat(20_000)}`) + LAST,
+  ],
+  ["200, 200", "a trailer", `${render(CHUNKED) + chunk(SOURCE)}0\r\nX-A: b\r\n\r\n`],
+  [
+    "403 forbidden, 200",
+    "a trailer with a token",
+    `${head("POST /v1/render HTTP/1.1", HOST, JSON_TYPE, CHUNKED) + chunk(SOURCE)}0\r\n${TOKEN}\r\n\r\n`,
+  ],
+  ["400 invalid_request", "a trailer without a colon", `${render(CHUNKED) + chunk(SOURCE)}0\r\nno colon\r\n\r\n`],
+  ["200, 200", "the size of a chunk in capitals", render(CHUNKED) + chunk(SOURCE).replace("e", "E") + LAST],
+  ["200, 200", "the size of a chunk with zeros", `${render(CHUNKED)}000${chunk(SOURCE)}${LAST}`],
+  [
+    "400 invalid_request",
+    "the size of a chunk in decimal with a letter",
+    `${render(CHUNKED)}g\r\n${SOURCE}\r\n${LAST}`,
+  ],
+  ["400 invalid_request", "the size of a chunk with 0x", `${render(CHUNKED)}0x${chunk(SOURCE)}${LAST}`],
+  ["400 invalid_request", "the size of a chunk with a space", `${render(CHUNKED)} ${chunk(SOURCE)}${LAST}`],
+  ["400 invalid_request", "the size of a chunk of 2^64", `${render(CHUNKED)}10000000000000000\r\n${SOURCE}\r\n${LAST}`],
+  ["400 invalid_request", "no size of a chunk", `${render(CHUNKED)}\r\n${SOURCE}\r\n${LAST}`],
+  ["400 invalid_request", "a chunk that is longer than it says", `${render(CHUNKED)}5\r\n${SOURCE}\r\n${LAST}`],
+  [
+    "400 invalid_request",
+    "chunks that end with line feeds",
+    render(CHUNKED) + (chunk(SOURCE) + LAST).replaceAll("\r\n", "\n"),
+  ],
+  ["200, 200", "Transfer-Encoding in capitals", render("Transfer-Encoding: CHUNKED") + chunk(SOURCE) + LAST],
+  [
+    "400",
+    "Transfer-Encoding with a space before the colon",
+    render("Transfer-Encoding : chunked") + chunk(SOURCE) + LAST,
+  ],
+  ["400", "Transfer-Encoding: identity", render("Transfer-Encoding: identity", LENGTH) + SOURCE],
+  [
+    "400 invalid_request, 200",
+    "Transfer-Encoding: gzip, chunked",
+    render("Transfer-Encoding: gzip, chunked") + chunk(SOURCE) + LAST,
+  ],
+  ["400", "Transfer-Encoding: chunked, gzip", render("Transfer-Encoding: chunked, gzip") + chunk(SOURCE) + LAST],
+  [
+    "400 invalid_request, 200",
+    "Transfer-Encoding: chunked, chunked",
+    render("Transfer-Encoding: chunked, chunked") + chunk(SOURCE) + LAST,
+  ],
+  ["400 invalid_request, 200", "Transfer-Encoding twice", render(CHUNKED, CHUNKED) + chunk(SOURCE) + LAST],
+  ["400", "Transfer-Encoding that nobody knows", render("Transfer-Encoding: xchunked") + chunk(SOURCE) + LAST],
+  ["400", "an empty Transfer-Encoding", render("Transfer-Encoding:", LENGTH) + SOURCE],
+  ["400", "chunks in HTTP/1.0", render(CHUNKED).replace("HTTP/1.1", "HTTP/1.0") + chunk(SOURCE) + LAST],
+  ["200", "a render in HTTP/1.0", whole().replace("HTTP/1.1", "HTTP/1.0")],
+  ["200, 200", "GET with a body", get("/health", LENGTH) + SOURCE],
+  ["200, 200", "GET with chunks", get("/health", CHUNKED) + chunk(SOURCE) + LAST],
+  ["200, 200", "HEAD with a body", head("HEAD /health HTTP/1.1", HOST, LENGTH) + SOURCE],
+  ["204, 200", "OPTIONS with a body", head("OPTIONS /v1/render HTTP/1.1", HOST, LENGTH) + SOURCE],
+  [
+    "405 method_not_allowed, 200",
+    "POST to a path that takes GET",
+    head("POST /health HTTP/1.1", HOST, LENGTH) + SOURCE,
+  ],
+  ["404 not_found, 200", "POST to an unknown path", head("POST /nothing HTTP/1.1", HOST, LENGTH) + SOURCE],
+  ["400 invalid_request, 200", "a body that is no JSON", `${render("Content-Length: 3")}abc`],
+  ["400 invalid_request, 200", "a body of NULs", `${render("Content-Length: 3")}\0\0\0`],
+  ["400 invalid_request, 200", "a body of another media type", whole().replace("application/json", "text/plain")],
+  ["400 invalid_request, 200", "no media type", whole().replace(`${JSON_TYPE}\r\n`, "")],
+  ["400 invalid_request, 200", "two media types", whole(JSON_TYPE)],
+  ["200, 200", "a media type with a charset", whole().replace("application/json", "application/json; charset=utf-8")],
+  ["400 invalid_request, 200", "a content coding", whole("Content-Encoding: gzip")],
+  ["200, 200", "the content coding identity", whole("Content-Encoding: identity")],
+);
+
+/** Clients that ask before they send, and pipelines. */
+const EXPECTATIONS = rows(
+  "next",
+  ["100, 200, 200", "Expect with a whole body", render(LENGTH, EXPECT) + SOURCE],
+  ["100, 200, 200", "Expect, then the body", render(LENGTH, EXPECT), SOURCE],
+  ["100, 200, 200", "Expect in capitals", render(LENGTH, "Expect: 100-CONTINUE") + SOURCE],
+  ["100, 200, 200", "Expect with chunks", render(CHUNKED, EXPECT), chunk(SOURCE) + LAST],
+  ["200, 200", "Expect without a body", get("/health", EXPECT)],
+  ["200", "Expect in HTTP/1.0", render(LENGTH, EXPECT).replace("HTTP/1.1", "HTTP/1.0") + SOURCE],
+  ["200, 200", "an expectation that nobody knows", whole("Expect: wonders")],
+  ["200, 404 not_found, 200", "two requests at once", get("/health") + get("/nothing")],
+  ["200, 200, 404 not_found, 200", "a render between two others", get("/health") + whole() + get("/nothing")],
+  ["200, 200, 200", "two renders at once", whole() + whole()],
+  ["200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200", "ten requests at once", get("/health").repeat(10)],
+  ["400 invalid_request, 200, 200", "a refused render, then another", `${render("Content-Length: 3")}abc${whole()}`],
+  [
+    "403 forbidden, 200, 200",
+    "a render without a token, then another",
+    head("POST /v1/render HTTP/1.1", HOST, JSON_TYPE, LENGTH) + SOURCE + whole(),
+  ],
+  ["200, 400", "a request, then bytes that are no HTTP", `${get("/health")}\u0001\u0002\r\n\r\n`],
+  ["200, 200", "a request, then empty lines", `${get("/health")}\r\n\r\n`],
+  [
+    "400 invalid_request",
+    "a smuggled request behind a length",
+    `${render("Content-Length: 4", CHUNKED)}0\r\n\r\n${get("/smuggled")}`,
+  ],
+);
+
+/** Clients that send no more, and wait. */
+const ENDS = rows(
+  "ends",
+  ["", "that ends: nothing at all", ""],
+  ["", "that ends: half a request line", "GET /hea"],
+  ["", "that ends: half a head", "GET /health HTTP/1.1\r\nHost: edge.exa"],
+  ["200", "that ends: a request", get("/health")],
+  ["200", "that ends: a render", whole()],
+  ["400 invalid_request", "that ends: half a body", render(LENGTH) + SOURCE.slice(0, 5)],
+  ["400 invalid_request", "that ends: half a chunk", render(CHUNKED) + chunk(SOURCE).slice(0, 8)],
+  ["400 invalid_request", "that ends: chunks without the last", render(CHUNKED) + chunk(SOURCE)],
+  ["400 invalid_request", "that ends: half a trailer", `${render(CHUNKED) + chunk(SOURCE)}0\r\nX-A`],
+  [
+    "403 forbidden",
+    "that ends: half a body without a token",
+    head("POST /v1/render HTTP/1.1", HOST, JSON_TYPE, LENGTH) + SOURCE.slice(0, 5),
+  ],
+  ["413 request_too_large", "that ends: half of a body over the limit", `${render("Content-Length: 20971521")}xxxxx`],
+  ["100, 400 invalid_request", "that ends: Expect, and no body", render(LENGTH, EXPECT)],
+  ["413 request_too_large", "that ends: Expect of a body over the limit", render("Content-Length: 20971521", EXPECT)],
+  [
+    "403 forbidden",
+    "that ends: Expect without a token",
+    head("POST /v1/render HTTP/1.1", HOST, JSON_TYPE, LENGTH, EXPECT),
+  ],
+  ["200", "that ends: a request, then half of another", `${get("/health")}GET /heal`],
+);
+
+/** Clients that leave. The edge must go on serving others. */
+const LEAVES = rows(
+  "leaves",
+  ["", "that leaves: nothing at all", ""],
+  ["", "that leaves: half a head", "GET /health HTTP/1.1\r\nHost: edge.exa"],
+  ["", "that leaves: a request", get("/health")],
+  ["", "that leaves: half a body", render(LENGTH) + SOURCE.slice(0, 5)],
+  ["", "that leaves: a render", whole()],
+  ["", "that leaves: half a chunk", render(CHUNKED) + chunk(SOURCE).slice(0, 8)],
+  ["", "that leaves: a thousand requests", get("/health").repeat(1000)],
+);
+
+export const RAW_REQUESTS: readonly RawRequest[] = [
+  ...LINES,
+  ...FIELDS,
+  ...TOKENS,
+  ...BODIES,
+  ...EXPECTATIONS,
+  ...ENDS,
+  ...LEAVES,
+];
