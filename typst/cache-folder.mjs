@@ -1,16 +1,34 @@
 /**
- * The service's folder in the user's cache, where a fresh clone finds what others have built. Runs before there are
- * packages, on Node 14: node:* imports only.
+ * The user's home, and the service's folder in the user's cache, where a fresh clone finds what others have built. Runs
+ * before there are packages, on Node 14: node:* imports only.
  */
-import { homedir } from "node:os";
+import { userInfo } from "node:os";
 import path from "node:path";
 
 /** @typedef {Readonly<Record<string, string | undefined>>} Environment */
 
-/** @param {Environment} env */
+/** What Debian gives users without a home: nothing is there, and nobody but the superuser can change that. */
+export const NO_HOME = "/nonexistent";
+
+/**
+ * `HOME`, or what the system has for the user. A container may run as a user that its system does not know. An empty
+ * `HOME`, for which `homedir` of Node returns an empty path, and a relative one would lead into the working directory.
+ *
+ * @param {Environment} env
+ */
+export function homeFolder(env = process.env) {
+  if (env.HOME !== undefined && path.isAbsolute(env.HOME)) return env.HOME;
+  try {
+    return userInfo().homedir || NO_HOME;
+  } catch {
+    return NO_HOME;
+  }
+}
+
+/** It may be impossible to make: whatever is kept there must be dispensable. @param {Environment} env */
 export function cacheFolder(env = process.env) {
   const xdgCacheHome = env.XDG_CACHE_HOME ?? "";
-  const home = env.HOME || homedir();
+  const home = homeFolder(env);
   const platformCache = path.join(home, ...(process.platform === "darwin" ? ["Library", "Caches"] : [".cache"]));
   // The XDG specification says to ignore a relative path: each working directory would have its own cache.
   const cache = path.isAbsolute(xdgCacheHome) ? xdgCacheHome : platformCache;

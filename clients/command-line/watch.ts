@@ -1,10 +1,11 @@
 /** Runs a task at once and after each change of a project, one run at a time. */
+import { lstatSync, unwatchFile, watchFile } from "node:fs";
 import { realpath } from "node:fs/promises";
-import { basename, dirname, join, resolve, sep } from "node:path";
+import { basename, dirname, join, relative, resolve, sep } from "node:path";
 import { watch } from "chokidar";
 import { CommandError } from "./exit-codes.ts";
 import { runInterruptible } from "./interruption.ts";
-import { projectFolder } from "./project/folder.ts";
+import { isBelow, projectFolder } from "./project/folder.ts";
 import { printableLine, say } from "./terminal.ts";
 
 export interface WatchedProject {
@@ -18,9 +19,15 @@ export interface WatchedProject {
 
 /** Editors save a file in several steps, so a run begins once nothing has changed for this long. */
 const SETTLE_MILLISECONDS = 100;
+/** Single files are looked at this often: a watch would be lost with a file, or a folder, that is deleted and made anew. */
+const POLL_MILLISECONDS = 500;
+/** Of more, as of a large package, the first. */
+const MAX_POLLED = 2000;
 const IGNORED_FOLDERS = new Set([".git", "node_modules"]);
+/** The command's own, before they get their names: see output-file.ts. */
+const UNFINISHED = /^\..*\.[0-9a-f]{12}\.part$/;
 
-/** @param watchAlso adds files elsewhere, which the project turns out to read */
+/** @param watchAlso adds files that the project turns out to read */
 type WatchTask = (watchAlso: (paths: readonly string[]) => void) => Promise<void>;
 
 /** Watches until the signal is aborted. @throws CommandError when the folder of the project is gone */
@@ -31,25 +38,34 @@ export async function watchProject(
 ): Promise<void> {
   const root = await realPath(await projectFolder(source));
   const ignored = new Set(await Promise.all(except.map(placeOf)));
-  const watcher = watch([root, ...(await Promise.all(further.map(realPath)))], {
-    ignoreInitial: true,
-    // A link may lead to a folder of any size.
-    followSymlinks: false,
-    ignored: (path) =>
-      ignored.has(resolve(path)) || path.endsWith(".part") || path.split(sep).some((part) => IGNORED_FOLDERS.has(part)),
-  });
+  // Names above the root are none of its own: a project may be below `node_modules`.
+  const isIgnored = (path: string) =>
+    ignored.has(resolve(path)) ||
+    UNFINISHED.test(basename(path)) ||
+    relative(root, path)
+      .split(sep)
+      .some((part) => IGNORED_FOLDERS.has(part));
+  // A link may lead to a folder of any size.
+  const watcher = watch(root, { ignoreInitial: true, followSymlinks: false, ignored: isIgnored });
   let { promise: change, resolve: wake } = Promise.withResolvers<void>();
   wake();
   let settling: NodeJS.Timeout | undefined;
   let isRootGone = false;
-  watcher.on("all", (event, path) => {
-    if (event === "unlinkDir" && path === root) isRootGone = true;
+  const noteChange = (path: string) => {
     clearTimeout(settling);
     settling = setTimeout(() => {
       say(`\n${printableLine(basename(path))} has changed.`);
       wake();
     }, SETTLE_MILLISECONDS);
+  };
+  watcher.on("all", (event, path) => {
+    if (event === "unlinkDir" && path === root) isRootGone = true;
+    noteChange(path);
   });
+  watcher.on("error", sayUnwatched());
+  const isWatched = (path: string) => isBelow(root, path) && !isIgnored(path) && !isLink(path);
+  const polled = new PolledFiles(noteChange);
+  polled.add(further.filter((path) => !isWatched(resolve(path))));
   signal.addEventListener("abort", () => wake(), { once: true });
   try {
     await runInterruptible(() => new Promise<void>((ready) => watcher.once("ready", ready)));
@@ -63,13 +79,56 @@ export async function watchProject(
         );
       }
       ({ promise: change, resolve: wake } = Promise.withResolvers<void>());
-      await task((paths) => watcher.add([...paths]));
+      await task((paths) => polled.add(paths.filter((path) => !isWatched(path))));
       say("Watching for changes; press Ctrl+C to stop.");
     }
   } finally {
     clearTimeout(settling);
+    polled.stop();
     await watcher.close();
   }
+}
+
+class PolledFiles {
+  readonly #paths = new Set<string>();
+  readonly #noteChange: (path: string) => void;
+
+  constructor(noteChange: (path: string) => void) {
+    this.#noteChange = noteChange;
+  }
+
+  add(paths: readonly string[]): void {
+    for (const path of paths.map((one) => resolve(one))) {
+      if (this.#paths.has(path) || this.#paths.size >= MAX_POLLED) continue;
+      this.#paths.add(path);
+      watchFile(path, { interval: POLL_MILLISECONDS }, (now, before) => {
+        const isSame = now.mtimeMs === before.mtimeMs && now.size === before.size && now.ino === before.ino;
+        if (!isSame) this.#noteChange(path);
+      });
+    }
+  }
+
+  stop(): void {
+    for (const path of this.#paths) unwatchFile(path);
+  }
+}
+
+/** Most folders beside a source have nothing to do with it, so one that cannot be watched is said once. */
+function sayUnwatched(): (error: unknown) => void {
+  const said = new Set<string>();
+  return (error) => {
+    const code = error instanceof Error && "code" in error ? String(error.code) : "";
+    const why = error instanceof Error ? error.message : String(error);
+    const advice = /^(?:ENOSPC|EMFILE)$/.test(code)
+      ? " The system allows no more watches: set CHOKIDAR_USEPOLLING=1, or raise fs.inotify.max_user_watches."
+      : "";
+    if (!said.has(code)) say(printableLine(`note: A part of the folder is not watched (${why}).${advice}`));
+    said.add(code);
+  };
+}
+
+function isLink(path: string): boolean {
+  return lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true;
 }
 
 /** The path without links, as in the events of a watched folder; unchanged if nothing is there. */

@@ -1,7 +1,7 @@
 /** Builds Typst from source with `cargo install`, for machines that cannot download the official release or run it. */
 import { writeFile } from "node:fs/promises";
-import { homedir } from "node:os";
 import path from "node:path";
+import { homeFolder } from "../../typst/cache-folder.mjs";
 import { findOnPath } from "../../typst/programs.mjs";
 import { TYPST_VERSION, typstProblem } from "../../typst/typst-release.mjs";
 import { SetUpError, say, withProgress } from "./report.mjs";
@@ -86,7 +86,7 @@ async function staticLinking(cargo, workFolder, signal) {
 export async function findBuildTools(signal) {
   const { env } = process;
   // rustup adds its folder to PATH in the shell's start-up files, so a shell that was open before does not have it.
-  const searchPath = [env.PATH ?? "", path.join(env.HOME || homedir(), ".cargo", "bin")].join(path.delimiter);
+  const searchPath = [env.PATH ?? "", path.join(homeFolder(env), ".cargo", "bin")].join(path.delimiter);
   const candidates = findOnPath("cargo", { ...env, PATH: searchPath });
   const problems = await Promise.all(candidates.map((cargo) => cargoProblem(cargo, signal)));
   const cargo = candidates.find((_, index) => problems[index] === undefined);

@@ -9,6 +9,7 @@ import type { Output } from "../../../rules/output-options.ts";
 import { cacheFolder } from "../../../typst/cache-folder.mjs";
 import { CommandError, EXIT_CODES, type ExitCode } from "../exit-codes.ts";
 import { fitFiles } from "../fit-files.ts";
+import { keptFolder } from "../kept-folder.ts";
 import { type Compiled, renderLocally } from "../local/compile.ts";
 import { sayDiagnostics } from "../local/diagnostics.ts";
 import { compareWithService, type MissingInWords, makeCapabilitiesReader } from "../local/missing-here.ts";
@@ -19,8 +20,9 @@ import { findProjectFonts } from "../missing-fonts.ts";
 import { requireOutputPlace, writeNamed, writeWhole } from "../output-file.ts";
 import { outputOf, STANDARD_OUTPUT } from "../output-options.ts";
 import { requireValidData } from "../project/data-schema.ts";
+import { isStream } from "../project/folder.ts";
 import { problemDetails } from "../project/problem-details.ts";
-import { filesOutsideFolder, type Project } from "../project/project.ts";
+import { filesOfProject, type Project } from "../project/project.ts";
 import { readData } from "../project/request.ts";
 import { completeFlags } from "../project/saved-options.ts";
 import { openDocumentProject } from "../project/template-findings.ts";
@@ -53,7 +55,7 @@ async function checkProject(
   if (flags.output === STANDARD_OUTPUT) throw new CommandError("check does not write to standard output: use render.");
   if (flags.output !== undefined) await requireOutputPlace(flags.output);
   const project = await fitFiles(await openDocumentProject(source, flags, "check", flags.output), flags, null);
-  watchAlso(filesOutsideFolder(project));
+  watchAlso(filesOfProject(project));
   const data = await readData(project, flags.data ?? null);
   await requireValidData(project, data, "compiled");
   const local = await localSettings(flags);
@@ -100,7 +102,8 @@ async function keepPages(
     return place;
   }
   const digest = createHash("sha256").update(project.sourcePath).digest("hex").slice(0, 16);
-  const name = join(cacheFolder(), "preview", digest, basename(project.sourceName, extname(project.sourceName)));
+  const folder = await keptFolder(join("preview", digest));
+  const name = join(folder, basename(project.sourceName, extname(project.sourceName)));
   const paths = files.map((_, index) => {
     const number = files.length > 1 ? `-${String(index + 1).padStart(2, "0")}` : "";
     return `${name}${number}.${output.format}`;
@@ -142,7 +145,11 @@ async function openPage(place: string): Promise<void> {
 }
 
 async function watch(source: string, flags: CheckFlags, signal: AbortSignal): Promise<ExitCode> {
-  if (flags.data === STANDARD_OUTPUT) throw new CommandError("--watch cannot read data from standard input.");
+  if (flags.data !== undefined && (await isStream(flags.data))) {
+    throw new CommandError(
+      "--watch reads the data again after each change: name a file, not a pipe or standard input.",
+    );
+  }
   const { watchProject } = await import("../watch.ts");
   let isOpen = false;
   const check = async (watchAlso: (paths: readonly string[]) => void) => {

@@ -7,7 +7,6 @@ import { join, resolve } from "node:path";
 import { type Command, InvalidArgumentError } from "@commander-js/extra-typings";
 import { LIMIT_SETTINGS } from "../../../rules/limits.ts";
 import { PPI } from "../../../rules/output-options.ts";
-import { cacheFolder } from "../../../typst/cache-folder.mjs";
 import { anyTypstProblem } from "../../../typst/typst-release.mjs";
 import { archiveEntries } from "../../typescript/archive-entries.ts";
 import { UnexpectedResponseError } from "../../typescript/client.ts";
@@ -25,6 +24,7 @@ import { type CaseResult, htmlReport, junitReport } from "../cases/test-report.t
 import { CommandError, EXIT_CODES, type ExitCode } from "../exit-codes.ts";
 import { fitFiles } from "../fit-files.ts";
 import { runInterruptible } from "../interruption.ts";
+import { keptFolder } from "../kept-folder.ts";
 import { renderLocally } from "../local/compile.ts";
 import { localSettings } from "../local/operator-folders.ts";
 import * as options from "../options.ts";
@@ -188,7 +188,7 @@ function archiveOutput({ pages, ppi = DEFAULT_PPI }: PageOptions) {
 
 async function report(sources: readonly string[], results: readonly CaseResult[], flags: TestFlags): Promise<ExitCode> {
   const failed = results.filter(({ failure }) => failure !== null);
-  const reportPath = flags.report ?? (failed.length > 0 ? defaultReport(sources) : null);
+  const reportPath = flags.report ?? (failed.length > 0 ? await defaultReport(sources) : null);
   if (reportPath !== null) await writeNamed(reportPath, Buffer.from(htmlReport(results)));
   if (flags.junit !== undefined) await writeNamed(flags.junit, Buffer.from(junitReport(results)));
   for (const { template, name, failure, pages, differences } of results) {
@@ -212,8 +212,8 @@ async function report(sources: readonly string[], results: readonly CaseResult[]
 }
 
 /** Outside the projects, because what is in their folders is sent. */
-function defaultReport(sources: readonly string[]): string {
+async function defaultReport(sources: readonly string[]): Promise<string> {
   const paths = sources.map((source) => resolve(source)).join("\n");
   const name = createHash("sha256").update(paths).digest("hex").slice(0, 16);
-  return join(cacheFolder(), "test-report", `${name}.html`);
+  return join(await keptFolder("test-report"), `${name}.html`);
 }

@@ -3,7 +3,6 @@
  * in its order. A folder that is a link is not followed, because it may lead to anything.
  */
 import { lstatSync } from "node:fs";
-import { homedir } from "node:os";
 import { isAbsolute, join } from "node:path";
 import {
   formatPackageSpec,
@@ -11,6 +10,7 @@ import {
   REGISTRY_NAMESPACE,
   REQUEST_PACKAGES,
 } from "../../../rules/package-spec.ts";
+import { homeFolder } from "../../../typst/cache-folder.mjs";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -46,8 +46,8 @@ export function typstPackageBases({
 
 /** The folders for data and for the cache of all programs. */
 function userFolders(environment: Environment, platform: NodeJS.Platform): [string, string] {
-  const { HOME, APPDATA, LOCALAPPDATA, XDG_DATA_HOME, XDG_CACHE_HOME } = environment;
-  const home = HOME || homedir();
+  const { APPDATA, LOCALAPPDATA, XDG_DATA_HOME, XDG_CACHE_HOME } = environment;
+  const home = homeFolder(environment);
   if (platform === "win32") {
     return [APPDATA || join(home, "AppData", "Roaming"), LOCALAPPDATA || join(home, "AppData", "Local")];
   }

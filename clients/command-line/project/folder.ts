@@ -4,7 +4,7 @@
  * that is the caller's choice.
  */
 import { isUtf8 } from "node:buffer";
-import { statSync } from "node:fs";
+import { createReadStream, statSync } from "node:fs";
 import { readdir, readFile, realpath, stat } from "node:fs/promises";
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
 import { didYouMean, similarName } from "../../data-schema/similar-name.ts";
@@ -60,18 +60,47 @@ export async function makeMissingFileError(path: string, name: string): Promise<
   return new CommandError(printableLine(`${name} does not exist.${didYouMean(meant)}`));
 }
 
-/** Reads a file that the caller names, or standard input for `-`. @returns its name for messages as well */
+/**
+ * Reads a file that the caller names, or standard input for `-`. A pipe or a device, such as the shell's `<(command)`, can
+ * be read only once.
+ *
+ * @returns its name for messages as well
+ */
 export async function readInput(path: string, name: string, folder: string) {
-  if (path !== STANDARD_INPUT) return { bytes: await readNamed(path, name, folder), shown: printableLine(name) };
+  if (path === STANDARD_INPUT || NAMES_OF_STANDARD_INPUT.has(path)) {
+    return { bytes: await readStream(process.stdin, "Standard input"), shown: "standard input" };
+  }
+  const shown = printableLine(name);
+  if (!(await isStream(path))) return { bytes: await readNamed(path, name, folder), shown };
+  return { bytes: await readStream(createReadStream(path), shown), shown };
+}
+
+/** It may be a socket, which cannot be opened by name. */
+const NAMES_OF_STANDARD_INPUT: ReadonlySet<string> = new Set(["/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"]);
+
+/** Whether a path is that of a pipe or a device, or of an open file that has no other name. */
+export async function isStream(path: string): Promise<boolean> {
+  if (path === STANDARD_INPUT || NAMES_OF_STANDARD_INPUT.has(path)) return true;
+  const found = await statOf(path);
+  if (found === null || found.isDirectory()) return false;
+  return !found.isFile() || (await realpath(path).catch(() => null)) === null;
+}
+
+async function readStream(stream: AsyncIterable<unknown>, shown: string): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let size = 0;
-  for await (const chunk of process.stdin) {
-    const bytes = Buffer.from(chunk);
-    size += bytes.length;
-    if (size > MAX_FILE_BYTES) throw new CommandError(`Standard input is over the limit of ${MAX_FILE_BYTES} bytes.`);
-    chunks.push(bytes);
+  try {
+    for await (const chunk of stream) {
+      const bytes = Buffer.isBuffer(chunk) ? chunk : Buffer.from(String(chunk));
+      size += bytes.length;
+      if (size > MAX_FILE_BYTES) throw new CommandError(`${shown} is over the limit of ${MAX_FILE_BYTES} bytes.`);
+      chunks.push(bytes);
+    }
+  } catch (error) {
+    if (!(error instanceof Error && "syscall" in error)) throw error;
+    throw new CommandError(`${shown} cannot be read (${printableLine(error.message)}).`);
   }
-  return { bytes: Buffer.concat(chunks), shown: "standard input" };
+  return Buffer.concat(chunks);
 }
 
 export async function leadsToFileBelow(folder: string, link: string): Promise<boolean> {

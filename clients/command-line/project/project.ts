@@ -12,7 +12,7 @@ import { findUnusableFiles, type UnusableFile } from "../../typescript/unusable-
 import { addPackages, isPackage, type ProjectPackages } from "../packages/packages.ts";
 import { printableLine } from "../terminal.ts";
 import { collectFilesToSend } from "./files-to-send.ts";
-import { byteOrderMarkNote, isBelow, isFile, isFolder, keyBelow, projectFolder, readNamed } from "./folder.ts";
+import { byteOrderMarkNote, isFile, isFolder, keyBelow, projectFolder, readNamed } from "./folder.ts";
 import { addFonts } from "./fonts.ts";
 import { IgnoreRules } from "./ignore-rules.ts";
 import { makeNoMainFileError } from "./main-file.ts";
@@ -239,10 +239,10 @@ export function pathBesideSource({ sourceName }: Pick<Project, "sourceName">, na
   return join(dirname(sourceName), name);
 }
 
-/** The files that are sent from above the folder of the source, and those of packages, absolute. */
-export function filesOutsideFolder({ root, folder, files, packages }: Project): string[] {
+/** The files that are sent, and those of packages where they lie, absolute. */
+export function filesOfProject({ root, files, packages }: Project): string[] {
   const ofPackages = packages.found.flatMap((one) =>
     one.keys.map((key) => join(one.folder, relative(requestPackageFolder(one.spec), key))),
   );
-  return [...files.map(({ key }) => join(root, key)), ...ofPackages].filter((path) => !isBelow(folder, path));
+  return [...files.map(({ key }) => join(root, key)), ...ofPackages];
 }

@@ -117,7 +117,7 @@ async function describeMissingFiles(missing: readonly MissingFile[], root: strin
       const place = target === null ? "is above the root" : "does not exist";
       if (why !== undefined) return `${what} ${why}: to send it, name it with --files.`;
       if (target !== null && nearby.includes(target)) return `${what} is not a file that can be read.`;
-      const wider = await rootThatHas(root, outside);
+      const wider = rootThatHas(root, outside);
       if (wider !== null) return `${what} is above the root; --root ${relative("", wider) || "."} reaches it.`;
       return `${what} ${place}.${target === null ? "" : didYouMean(spelledOtherwise(target, nearby) ?? closestPath(target, nearby))}`;
     }),

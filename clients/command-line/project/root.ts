@@ -3,8 +3,8 @@
  * is the folder of the source, the one of `--root`, or one above the source that a project has marked as its own.
  */
 import { realpath, stat } from "node:fs/promises";
-import { homedir } from "node:os";
 import { dirname, join, resolve } from "node:path";
+import { homeFolder } from "../../../typst/cache-folder.mjs";
 import { CommandError } from "../exit-codes.ts";
 import { printableLine } from "../terminal.ts";
 import { isBelow, isFolder, statNow } from "./folder.ts";
@@ -23,26 +23,33 @@ export interface OutsidePath {
   readonly shownAs: string;
 }
 
-/** The folder of `--root`, without links. @throws CommandError when it does not hold the source, or holds too much */
+/**
+ * The folder of `--root`, without links. It may be the home folder, which that of a program in a container often is.
+ *
+ * @throws CommandError when it does not hold the source, or is the whole file system
+ */
 export async function namedRoot(named: string, folder: string, sourceName: string): Promise<string> {
   const shown = printableLine(named);
   if (!(await isFolder(named))) throw new CommandError(`--root ${shown} is not a folder.`);
   // `..` after a link leads above the target of the link, as in Typst and the shell.
   const root = await realpath(named);
-  const tooWide = await explainTooWide(root);
-  if (tooWide !== null) throw new CommandError(`--root ${shown} ${tooWide}: name the folder of the project.`);
+  if (isWholeSystem(root)) {
+    throw new CommandError(`--root ${shown} is the whole file system: name the folder of the project.`);
+  }
   if (!isBelow(root, folder)) {
     throw new CommandError(`--root ${shown} does not hold the source, ${printableLine(sourceName)}.`);
   }
   return root;
 }
 
-/** Why a folder is nobody's project; null if it may be one. */
-async function explainTooWide(folder: string): Promise<string | null> {
-  if (folder === dirname(folder)) return "is the whole file system";
-  const home = await realpath(homedir()).catch(() => resolve(homedir()));
-  if (folder === home) return "is your home folder";
-  return isBelow(folder, home) ? "holds your home folder" : null;
+function isWholeSystem(folder: string): boolean {
+  return folder === dirname(folder);
+}
+
+/** Whether a folder that nobody has named is no project: the home folder, or one that holds it. */
+async function isTooWide(folder: string): Promise<boolean> {
+  const home = await realpath(homeFolder()).catch(() => homeFolder());
+  return isWholeSystem(folder) || isBelow(folder, home);
 }
 
 /**
@@ -57,7 +64,7 @@ export async function markedFoldersAbove(folder: string): Promise<string[]> {
   for (let inner = folder; !isThere(join(inner, REPOSITORY)); inner = dirname(inner)) {
     const above = dirname(inner);
     const owner = (await stat(above).catch(() => null))?.uid;
-    if (owner !== uid || (await explainTooWide(above)) !== null) break;
+    if (owner !== uid || (await isTooWide(above))) break;
     if (MARKS.some((name) => isThere(join(above, name)))) marked.push(above);
   }
   return marked;
@@ -77,8 +84,8 @@ export function leadsTo(root: string, { path, folder }: OutsidePath): boolean {
 }
 
 /** The nearest folder above a root with which a path leads to something, marked or not; null if there is none. */
-export async function rootThatHas(root: string, path: OutsidePath): Promise<string | null> {
-  for (let above = dirname(root); (await explainTooWide(above)) === null; above = dirname(above)) {
+export function rootThatHas(root: string, path: OutsidePath): string | null {
+  for (let above = dirname(root); !isWholeSystem(above); above = dirname(above)) {
     if (leadsTo(above, path)) return above;
   }
   return null;

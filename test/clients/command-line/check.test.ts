@@ -1,5 +1,5 @@
 /** `check` with the real Typst: the author sees the lines of their own files. */
-import { readFile, rename, rm, writeFile } from "node:fs/promises";
+import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { PNG } from "pngjs";
 import { describe, expect, it } from "vitest";
@@ -155,6 +155,49 @@ it("checks again whenever a file changes, until it is interrupted", async () => 
   await expect.poll(() => watch.seen).toContain("which does not exist");
   watch.running.kill("SIGINT");
   expect((await watch.running).exitCode).toBe(130);
+});
+
+describe("--watch checks again", () => {
+  const SOURCE = "Hello #data.name";
+  const DATA = '{"name": "one"}';
+  async function watchIn(files: Record<string, string>, ...args: string[]) {
+    const folder = await makeProject(files);
+    const watch = await startWatching(folder, args);
+    const expectCheckAfter = async (change: () => Promise<unknown>) => {
+      watch.seen = "";
+      await change();
+      await expect.poll(() => watch.seen, { timeout: 20_000 }).toMatch(/has changed\..*Watching for changes/s);
+    };
+    return { watch, expectCheckAfter, at: (name: string) => join(folder, name) };
+  }
+
+  it("after data elsewhere is deleted, written anew, and replaced, and after its folder is", async () => {
+    const files = { "t/main.typ": SOURCE, "x/data.json": DATA };
+    const { expectCheckAfter, at, watch } = await watchIn(files, "check", "t", "--data", "x/data.json");
+    await expectCheckAfter(() => rm(at("x/data.json")));
+    expect(watch.seen).toContain("x/data.json does not exist");
+    await expectCheckAfter(() => writeFile(at("x/data.json"), '{"name": "two"}'));
+    await expectCheckAfter(() => writeFile(at("x/data.json"), '{"name": "three"}'));
+    await writeFile(at("new.json"), '{"name": "four"}');
+    await expectCheckAfter(() => rename(at("new.json"), at("x/data.json")));
+    await expectCheckAfter(() => rm(at("x"), { recursive: true }));
+    await mkdir(at("x"));
+    await expectCheckAfter(() => writeFile(at("x/data.json"), DATA));
+    expect(watch.seen).toContain("main.typ compiles.");
+  });
+
+  it("after a library above the folder is deleted and written anew", async () => {
+    const files = { "p/lib.typ": "#let x = 1", "p/t/main.typ": '#import "../lib.typ": x' };
+    const { expectCheckAfter, at } = await watchIn(files, "check", "p/t", "--root", "p");
+    await expectCheckAfter(() => rm(at("p/lib.typ")));
+    await expectCheckAfter(() => writeFile(at("p/lib.typ"), "#let x = 2"));
+    await expectCheckAfter(() => writeFile(at("p/lib.typ"), "#let x = 30"));
+  });
+
+  it.each(["node_modules/@acme/letter", ".git/x", "a.part"])("in a folder below %s", async (name) => {
+    const { expectCheckAfter, at } = await watchIn({ [`n/${name}/main.typ`]: "x" }, "check", `n/${name}`);
+    await expectCheckAfter(() => writeFile(at(`n/${name}/main.typ`), "y"));
+  });
 });
 
 it("says so when the folder that it watches is gone, and ends", async () => {

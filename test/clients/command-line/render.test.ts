@@ -112,6 +112,23 @@ describe("a document", () => {
     look(await readFile(join(folder, name)));
   });
 
+  it.each([
+    ["a pipe of the shell", '--data <(echo \'{"a": "piped"}\')'],
+    ["a text of the shell", '--data /dev/stdin <<< \'{"a": "piped"}\''],
+    ["standard input by its name", "--data /dev/stdin < d.json"],
+    ["a descriptor", "--data /dev/fd/7 7< d.json"],
+    ["rows", '--each <(echo \'{"a": "piped"}\') --overwrite'],
+    ["a named pipe", "--data pipe & cat d.json > pipe; wait $!"],
+  ])("reads its data from %s", async (_what, input) => {
+    const folder = await makeProject({ "a.typ": "#data.a", "d.json": '{"a": "piped"}' });
+    await execa("mkfifo", [join(folder, "pipe")]);
+    const render = shellCommand(process.execPath, PROGRAM, "render", "a.typ", "-o", "a.pdf");
+    const env = commandEnvironment(folder, { SERVICE_URL: url });
+    const { exitCode } = await execa("bash", ["-c", `${render} ${input}`], { cwd: folder, env, extendEnv: false });
+    expect(exitCode).toBe(0);
+    expect((await readPdf(await readFile(join(folder, "a.pdf")))).pageTexts.join("")).toContain("piped");
+  });
+
   it("reads its data from standard input, and goes to standard output, with the report on standard error", async () => {
     const args = ["render", "a.typ", "-d", "-", "-o", "-", "--json"];
     const { bytes, stderr } = await inProject({ "a.typ": "#data.a" }, args, { input: '{"a": "typed"}' });

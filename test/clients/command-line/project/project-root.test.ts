@@ -227,11 +227,12 @@ describe("the root is found", () => {
     expect(stdout).toContain('note: p/doc/a.typ:1 reads "../lib.typ", which is above the root; --root p reaches it.\n');
   });
 
-  it("never in the home folder", async () => {
-    const { sent } = await plan({ "typst.toml": "", ".git/HEAD": "", "doc/a.typ": '#read("../b.txt")', "b.txt": "b" }, [
-      "doc/a.typ",
-    ]);
+  it("never in the home folder, unless it is named", async () => {
+    const files = { "typst.toml": "", ".git/HEAD": "", "doc/a.typ": '#read("../b.txt")', "b.txt": "b" };
+    const { sent, stdout } = await plan(files, ["doc/a.typ"]);
     expect(sent).toEqual(["doc/a.typ"]);
+    expect(stdout).toContain("--root . reaches it.");
+    expect((await plan(files, ["doc/a.typ", "--root", "."])).sent).toEqual(["doc/a.typ", "b.txt"]);
   });
 
   it.skipIf(process.getuid?.() !== 0)("never in a folder of another user", async () => {
@@ -246,8 +247,6 @@ describe("nothing outside of the root is sent", () => {
 
   it.each([
     ["/", /^--root \/ is the whole file system: name the folder of the project\./],
-    [".", /^--root \. is your home folder: name/],
-    ["..", /^--root \.\. holds your home folder: name/],
     ["link/..", /^--root link\/\.\. does not hold the source, p\/doc\/a\.typ\./],
     ["to-root", /^--root to-root is the whole file system/],
     ["q", /^--root q does not hold the source/],
