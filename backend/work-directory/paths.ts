@@ -14,12 +14,15 @@ const NAMES = {
   emptyPackages: "no-packages",
 } as const;
 
+/** What version 1.3 had in its work directory beside these. A crash may have left it. */
+const EARLIER_NAMES = ["streams"];
+
 /** The directories and files of renders: a prefix, and a UUID. Versions before 2.0 made six letters. */
 const RENDER_NAME = /^(?:(?:render|output|kept)-(?:[A-Za-z0-9]{6}|[0-9a-f-]{36})|spool-[0-9a-f-]{36})$/;
 
 /** Whether the service gives this name to something in its work directory. */
 export function isServiceName(name: string): boolean {
-  return RENDER_NAME.test(name) || Object.values<string>(NAMES).includes(name);
+  return RENDER_NAME.test(name) || [...Object.values(NAMES), ...EARLIER_NAMES].includes(name);
 }
 
 export function workDirectoryPath(workDirectory: string, name: keyof typeof NAMES): string {

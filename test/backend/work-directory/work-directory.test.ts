@@ -104,7 +104,7 @@ it.each(["report.docx", ".bashrc", "render-notes.txt", "output-2026", "claims", 
   },
 );
 
-it.each(["render-a1B2c3", "output-a1B2c3", `kept-${CRASHED}`, `spool-${CRASHED}`, "seccomp.bpf", "no-packages"])(
+it.each(["render-a1B2c3", "output-a1B2c3", `kept-${CRASHED}`, `spool-${CRASHED}`, "seccomp.bpf", "streams"])(
   "what a crash of this version or an older one has left is removed: %s",
   async (name) => {
     const folder = await makeTemporaryFolder("work-directory-test-");

@@ -49,6 +49,7 @@ const SERVICE = object({
   cap_drop: array(string()),
   security_opt: array(string()),
   restart: string(),
+  logging: object({ options: record(string(), string()) }),
 });
 
 /** The file as its engine reads it: anchors resolved, and the variables of `.env` in their places. */
@@ -216,6 +217,8 @@ describe("compose.yaml", () => {
         cap_drop: ["ALL"],
         security_opt: ["no-new-privileges:true"],
         restart: "unless-stopped",
+        // Docker's own driver keeps all that a container has ever written.
+        logging: { options: { "max-size": "10m", "max-file": "5" } },
       });
     }
   });
