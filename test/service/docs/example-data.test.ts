@@ -95,6 +95,7 @@ describe("the schema of the e-invoice", async () => {
   it.each<[string, string, (data: Record<string, unknown>) => object]>([
     ["the rate 0 without a reason (BR-S-05)", "data.json", () => ({ lines: [{ ...line, vat_rate: "0" }] })],
     ["the rate 0.00", "data.json", () => ({ lines: [{ ...line, vat_rate: "0.00" }] })],
+    ["a rate that the rules round to 0 (BR-CO-17)", "data.json", () => ({ lines: [{ ...line, vat_rate: "0.49" }] })],
     ["a rate for what is exempt (BR-E-05)", "data.json", () => ({ lines: [{ ...exempt, vat_rate: "19" }] })],
     [
       "no reason for what is exempt (BR-E-10)",
