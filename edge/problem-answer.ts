@@ -4,7 +4,7 @@ import {
   MAX_DISCARD_MILLISECONDS,
   MAX_DISCARDED_BYTES,
 } from "../protocol/body-collector.ts";
-import { NOT_STORED_HEADERS } from "../protocol/headers.ts";
+import { FORWARDED_PREFIX_HEADER, NOT_STORED_HEADERS, parseForwardedPrefix } from "../protocol/headers.ts";
 import { PROBLEM_MEDIA_TYPE, PROBLEMS, type Problem, problemDocument, problemInstance } from "../rules/problem.ts";
 import { FairLimit } from "./body/fair-limit.ts";
 import { WALL_CLOCK } from "./clock.ts";
@@ -16,7 +16,8 @@ export const PROBLEM_HEADERS = { ...NOT_STORED_HEADERS, "Content-Type": PROBLEM_
 
 export function problemAnswer(context: EdgeContext, problem: Problem): Answer {
   context.record.problem = problem;
-  const document = problemDocument(problem, problemInstance(context.request.url, context.requestId));
+  const prefix = parseForwardedPrefix(context.request.headers.get(FORWARDED_PREFIX_HEADER));
+  const document = problemDocument(problem, problemInstance(context.request.url, context.requestId, prefix));
   return {
     status: PROBLEMS[problem.code].status,
     headers: {

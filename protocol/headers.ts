@@ -98,3 +98,18 @@ export function parseServerTiming(text: string | null): string | null {
 export function joinServerTimings(...timings: readonly (string | null)[]): string {
   return timings.filter((timing) => timing !== null && timing !== "").join(", ");
 }
+
+/**
+ * The path below which a proxy serves the deployment, if the proxy takes it off and says so, as Traefik does. A caller that
+ * sends it itself gets it back in its own problems, and nothing else depends on it.
+ */
+export const FORWARDED_PREFIX_HEADER = "X-Forwarded-Prefix";
+
+const MAX_PREFIX_LENGTH = 256;
+const PREFIX = /^(?:\/(?!\.+(?:\/|$))[A-Za-z0-9._~-]+)*\/?$/;
+
+/** It has no slash at its end; empty if the field is absent or is no such path. */
+export function parseForwardedPrefix(text: string | null | undefined): string {
+  const prefix = text ?? "";
+  return prefix.length <= MAX_PREFIX_LENGTH && PREFIX.test(prefix) ? prefix.replace(/\/$/, "") : "";
+}

@@ -350,10 +350,11 @@ export interface ProblemDocument {
 }
 
 /** The `instance` of a problem: the URL of the request without its query, and the request id as its fragment. */
-export function problemInstance(url: string, requestId: string): string {
+/** @param prefix the path below which the service is served, which the URL lacks */
+export function problemInstance(url: string, requestId: string, prefix = ""): string {
   // A `Host` header may make the URL invalid, and the request still gets an answer.
   const { origin, pathname } = URL.canParse(url) ? new URL(url) : { origin: "", pathname: "/" };
-  return `${origin}${pathname}#${requestId}`;
+  return `${origin}${prefix}${pathname}#${requestId}`;
 }
 
 /** What says most comes first: some programs show only the first 120 characters of an answer. */

@@ -5,9 +5,11 @@ import type { Socket } from "node:net";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import {
   COMMON_HEADERS,
+  FORWARDED_PREFIX_HEADER,
   NOT_STORED_HEADERS,
   PROBLEM_CAUSE_HEADER,
   PROBLEM_CODE_HEADER,
+  parseForwardedPrefix,
   REQUEST_ID_HEADER,
 } from "../../protocol/headers.ts";
 import { allowedMethods, BACKEND_ROUTES } from "../../protocol/routes.ts";
@@ -25,7 +27,8 @@ import {
 } from "../../rules/problem.ts";
 
 export function sendProblem(request: FastifyRequest, reply: FastifyReply, sent: Problem): FastifyReply {
-  const instance = problemInstance(`${request.protocol}://${request.host}${request.url}`, request.id);
+  const prefix = parseForwardedPrefix(String(request.headers[FORWARDED_PREFIX_HEADER.toLowerCase()] ?? ""));
+  const instance = problemInstance(`${request.protocol}://${request.host}${request.url}`, request.id, prefix);
   if (sent.code === "render_queue_full") reply.header("Retry-After", sent.context.retry_after);
   return reply
     .code(PROBLEMS[sent.code].status)

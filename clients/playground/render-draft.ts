@@ -199,7 +199,7 @@ export class DraftRenderer {
     const files = draft.files.map(({ key, content }) => ({ key, bytes: content.bytes() }));
     const pdf = document.mediaType === "application/pdf" ? document.bytes : null;
     const parts: RenderedText = { source, data, files, pdf };
-    const warnings = await askWorker<readonly string[]>("/playground/missing-fonts.js", parts, []);
+    const warnings = await askWorker<readonly string[]>("playground/missing-fonts.js", parts, []);
     if (this.#lastOutcome === outcome) this.#parts.result.showWarnings(warnings);
   }
 }

@@ -3,10 +3,12 @@ import {
   BACKEND_TOKEN_HEADER,
   type BackendLoad,
   CALLER_HEADER,
+  FORWARDED_PREFIX_HEADER,
   LIMITS_HEADER,
   LOAD_HEADER,
   PROBE_CALLER,
   parseBackendLoad,
+  parseForwardedPrefix,
   REQUEST_ID_HEADER,
   TIME_BUDGET_HEADER,
 } from "../../protocol/headers.ts";
@@ -66,6 +68,7 @@ function send(
   record.backend = backend.name;
   record.tries = (record.tries ?? 0) + 1;
   const { protocol, host } = context.origin;
+  const prefix = parseForwardedPrefix(context.request.headers.get(FORWARDED_PREFIX_HEADER));
   return backend.send({
     method: "POST",
     path: "/v1/render",
@@ -75,6 +78,7 @@ function send(
       // The URL of the client's request, for the `instance` of the backend's problems. `requireServedUrl` bounds its length.
       "X-Forwarded-Proto": protocol.slice(0, -1),
       "X-Forwarded-Host": host,
+      ...(prefix !== "" && { [FORWARDED_PREFIX_HEADER]: prefix }),
     },
     body: bytes,
     signal,

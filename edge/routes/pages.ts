@@ -39,7 +39,8 @@ const COMPILER_WORKER_POLICY = "default-src 'none'; script-src 'wasm-unsafe-eval
 
 export async function answerStaticFile({ path, platform, request }: EdgeContext): Promise<Answer> {
   const place = REDIRECTS[path];
-  if (place !== undefined) return { status: 302, headers: { Location: place }, body: null };
+  // Relative, as are the links of the pages: a proxy may serve the deployment below a path.
+  if (place !== undefined) return { status: 302, headers: { Location: place.slice(1) }, body: null };
   const page = PAGES[path];
   // By the path that the route matched: the asset server would redirect other spellings of it.
   const file = await platform.staticFile(page?.file ?? path, request);

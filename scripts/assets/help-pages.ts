@@ -1,4 +1,7 @@
-/** The pages of `docs/` that people need beside the playground, as pages of the deployment, in its version. */
+/**
+ * The pages of `docs/` that people need beside the playground, as pages of the deployment, in its version. They are one
+ * folder below its root, to which their links lead: a proxy may serve it below a path.
+ */
 import { readFile } from "node:fs/promises";
 import { Marked, type RendererObject } from "marked";
 import { CLIENT_FILES, CLIENTS_PAGE, HELP_PAGES, HELP_PATH, helpPath } from "../../protocol/routes.ts";
@@ -21,9 +24,9 @@ const packageOf = (name: string) => `https://render.example${CLIENTS_PAGE}${name
 
 const CLIENTS = `# Clients
 
-This deployment serves its clients, in its own version, with their [checksums](${CLIENTS_PAGE}${CLIENT_FILES.sums}).
+This deployment serves its clients, in its own version, with their [checksums](${CLIENT_FILES.sums}).
 
-- [Command line](${helpPath("command-line")}), for Node 22.12 or newer: \`npm install --global ${packageOf(CLIENT_FILES.cli)}\`
+- [Command line](command-line.md), for Node 22.12 or newer: \`npm install --global ${packageOf(CLIENT_FILES.cli)}\`
 - TypeScript and JavaScript: \`npm install ${packageOf(CLIENT_FILES.client)}\`
 - Python 3.9 or newer: \`pip install ${packageOf(CLIENT_FILES.wheel)}\`
 `;
@@ -37,12 +40,12 @@ function helpPage(text: string): string {
     <meta name="viewport" content="width=device-width, initial-scale=1">
     <meta name="color-scheme" content="light dark">
     <title>${escapeMarkup(title)}: document rendering service</title>
-    <link rel="icon" href="/playground/icon.svg">
-    <link rel="stylesheet" href="${helpPath("help.css")}">
-    <script src="${helpPath("help.js")}" defer></script>
+    <link rel="icon" href="../playground/icon.svg">
+    <link rel="stylesheet" href="..${helpPath("help.css")}">
+    <script src="..${helpPath("help.js")}" defer></script>
   </head>
   <body>
-    <nav><a href="/">← Playground</a></nav>
+    <nav><a href="../">← Playground</a></nav>
     <main>
 ${new Marked({ renderer: RENDERER, async: false }).parse(text)}    </main>
   </body>
@@ -74,9 +77,9 @@ function anchorOf(heading: string): string {
 
 /** Where a link leads on a deployment; null if the deployment does not have it. */
 function targetOf(href: string): string | null {
-  if (/^(?:#|https:|\/)/.test(href)) return href;
+  if (/^(?:#|https:)/.test(href) || href === CLIENT_FILES.sums) return href;
   const [, page, anchor = ""] = /^([\w-]+)\.md(#.*)?$/.exec(href) ?? [];
-  return HELP_PAGES.some((name) => name === page) ? `${HELP_PATH}/${page}${anchor}` : null;
+  return HELP_PAGES.some((name) => name === page) ? `..${HELP_PATH}/${page}${anchor}` : null;
 }
 
 function escapeMarkup(text: string): string {

@@ -47,8 +47,16 @@ function completeAttributes() {
 const reference = document.querySelector("#reference");
 new MutationObserver(completeAttributes).observe(reference, { childList: true, subtree: true });
 
+/** A proxy may serve the deployment below a path, which the description does not know. */
+const DEPLOYMENT = new URL(".", location.href);
+
 SwaggerUIBundle({
-  url: "/openapi.json",
+  url: "openapi.json",
+  requestInterceptor: (request) => {
+    const { pathname, search } = new URL(request.url, location.href);
+    if (!request.loadSpec) request.url = new URL(`.${pathname}${search}`, DEPLOYMENT).href;
+    return request;
+  },
   domNode: reference,
   plugins: [adaptations],
   deepLinking: true,

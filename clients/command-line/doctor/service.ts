@@ -2,7 +2,7 @@
 import * as v from "valibot";
 import { API_TOKEN_HEADER } from "../../../protocol/headers.ts";
 import { asConstraints } from "../../../rules/published-rules.ts";
-import { mediaType } from "../../typescript/transport.ts";
+import { mediaType, parseJson } from "../../typescript/transport.ts";
 import { LOOPBACK_HOSTS } from "../service-location.ts";
 import { codeOf, isOk, readJson } from "./answers.ts";
 import { type CheckGroup, defineCheck, observe, passCheck } from "./check.ts";
@@ -15,6 +15,8 @@ const RENEWAL_DAYS = 14;
 
 /** The body of `/health`. A backend's also has the version of Typst and the sandbox. */
 export const HEALTH = v.looseObject({ status: v.literal("ok"), typst: v.optional(v.string()) });
+
+const INSTANCE = v.looseObject({ instance: v.string() });
 
 export const SERVICE: CheckGroup = {
   name: "Service and token",
@@ -48,6 +50,31 @@ export const SERVICE: CheckGroup = {
         const { daysLeft, lifeDays } = first.certificate;
         const isLate = daysLeft < Math.min(RENEWAL_DAYS, lifeDays / 3);
         return observe(isLate ? "ends-soon" : null, `certificate valid for ${daysLeft} more days`, { daysLeft });
+      },
+    }),
+    defineCheck("path", "below a path, its page and its problems keep the path", {
+      faults: {
+        page: failure`The page asks for its files outside the path: a proxy changes it, or serves only some paths below it.
+          → Have the proxy pass on everything below the path, unchanged but for the path itself.`,
+        instance: warning`The proxy takes the path off and does not say which, so instance of a problem lacks it.
+          → Have it set X-Forwarded-Prefix (nginx: proxy_set_header X-Forwarded-Prefix /path;).`,
+      },
+      async run(edge) {
+        const { pathname } = edge.url;
+        if (pathname === "/") return passCheck("it is served at the root");
+        const page = await edge.get("");
+        const [, script] = /<script[^>]* src="([^"]+)"/.exec(isOk(page) ? page.body.toString() : "") ?? [];
+        if (script === undefined) return observe("page", "no page, or one without its script");
+        const place = new URL(script, edge.url).pathname;
+        if (!place.startsWith(pathname)) return observe("page", place);
+        const file = await edge.get(place.slice(pathname.length));
+        if (!isOk(file) || mediaType(file.headers) !== "text/javascript") return observe("page", `${place} is missing`);
+        const refused = await edge.get("v1/constraints", { [API_TOKEN_HEADER]: WRONG_TOKEN });
+        if (codeOf(refused) !== "forbidden" || refused.kind === "no-answer") return refused;
+        const problem = v.safeParse(INSTANCE, parseJson(refused.body.toString()));
+        const instance = problem.success ? problem.output.instance : "";
+        const isKept = URL.canParse(instance) && new URL(instance).pathname === `${pathname}v1/constraints`;
+        return observe(isKept ? null : "instance", isKept ? pathname : instance);
       },
     }),
     defineCheck("token-refused", "without a token, or with a wrong one, it answers 403", {

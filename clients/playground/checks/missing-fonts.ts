@@ -24,7 +24,7 @@ addEventListener("message", ({ data }: MessageEvent<RenderedText>) => void answe
 
 async function answer(rendered: RenderedText): Promise<void> {
   // Without a connection, only the document itself tells something.
-  const published = await fetchCapabilities(location.origin);
+  const published = await fetchCapabilities(new URL("..", location.href).href);
   postMessage(warningsOn(rendered, published === "unchanged" ? null : (published?.capabilities ?? null)));
 }
 

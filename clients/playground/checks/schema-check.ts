@@ -39,7 +39,7 @@ export function withSchemaVerdict(verdict: Verdict, judged: SchemaVerdict | null
 
 export class SchemaCheck {
   readonly #worker = new TimedWorker<JudgeRequest, SchemaVerdict>(
-    "/playground/schema-worker.js",
+    "playground/schema-worker.js",
     MAX_JUDGE_MILLISECONDS,
   );
   readonly #onVerdict: () => void;

@@ -12,7 +12,7 @@ export interface ExampleEntry {
 }
 
 export async function fetchExample(name: string): Promise<ExampleEntry> {
-  const answer = await fetch(examplePath(name));
+  const answer = await fetch(examplePath(name).slice(1));
   if (!answer.ok) throw new Error(`the example answered ${answer.status}`);
   return JSON.parse(await answer.text());
 }

@@ -22,7 +22,7 @@ export function archiveOf(folder: readonly FolderFile[]): Uint8Array<ArrayBuffer
 }
 
 export function unpackArchive(request: UnpackRequest): Promise<ArchiveEntry[] | ArchiveFault> {
-  return askWorker<ArchiveEntry[] | ArchiveFault>("/playground/archive-worker.js", request, "broken");
+  return askWorker<ArchiveEntry[] | ArchiveFault>("playground/archive-worker.js", request, "broken");
 }
 
 export function isFileOfFolder(name: string): boolean {

@@ -2,6 +2,7 @@
 import { API_TOKEN_HEADER } from "../../../protocol/headers.ts";
 import { type Draft, draftFileStem, requestBody } from "../drafts/draft.ts";
 import { connectCopyButton } from "../page/copy-button.ts";
+import { DEPLOYMENT } from "../page/deployment.ts";
 import { byId, saveFile } from "../page/elements.ts";
 
 /** No line of a JSON text can equal it. */
@@ -38,7 +39,7 @@ function curlCommand(draft: Draft, body: string | null): string {
   const { format, members } = draft.output;
   const extension = members.archive === undefined ? format : "zip";
   const lines = [
-    `curl --fail-with-body -o ${draftFileStem(draft)}.${extension} ${location.origin}/v1/render`,
+    `curl --fail-with-body -o ${draftFileStem(draft)}.${extension} ${DEPLOYMENT}/v1/render`,
     `  -H "${API_TOKEN_HEADER}: $SERVICE_API_TOKEN"`,
     `  -H 'Content-Type: application/json'`,
     body === null ? `  --data-binary @${BODY_FILE_NAME}` : `  --data-binary @- <<'${END_MARK}'`,

@@ -7,6 +7,7 @@ import {
   UnexpectedResponseError,
 } from "../../typescript/client.ts";
 import { type Draft, requestBytes } from "../drafts/draft.ts";
+import { DEPLOYMENT } from "../page/deployment.ts";
 
 export interface RenderedDocument {
   readonly bytes: Uint8Array<ArrayBuffer>;
@@ -59,7 +60,7 @@ let body: Uint8Array<ArrayBuffer> | null = null;
 function clientOf(token: string): ServiceClient {
   if (current?.token === token) return current.client;
   const client = new ServiceClient({
-    url: location.origin,
+    url: DEPLOYMENT,
     token,
     checkBeforeSending: false,
     retry: false,

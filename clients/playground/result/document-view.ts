@@ -3,6 +3,7 @@ import { LIMIT_SETTINGS } from "../../../rules/limits.ts";
 import type { ArchiveEntry, ArchiveFault } from "../../typescript/archive-entries.ts";
 import { countInWords, sizeInWords } from "../../typescript/size-in-words.ts";
 import { unpackArchive } from "../files/folder-archive.ts";
+import { DEPLOYMENT } from "../page/deployment.ts";
 import { byId, make, makeButton } from "../page/elements.ts";
 import type { RenderedDocument } from "../render/service-call.ts";
 import type { PdfView } from "./pdf-viewer.ts";
@@ -95,7 +96,7 @@ function makePhase(text: string): HTMLElement {
   return make("p", { class: "phase muted" }, text);
 }
 
-const PDF_VIEWER_ADDRESS = "/playground/pdf-viewer.js";
+const PDF_VIEWER_ADDRESS = `${DEPLOYMENT}/playground/pdf-viewer.js`;
 let pdfParts: Promise<{ readonly viewer: typeof import("./pdf-viewer.ts"); readonly port: Worker }> | undefined;
 /** Browsers remember that a module could not be loaded, so the next attempt uses another URL. */
 let pdfFailures = 0;
@@ -115,7 +116,7 @@ export async function loadPdfViewer() {
 
 function startWorker(): Promise<Worker> {
   const { promise, resolve, reject } = Promise.withResolvers<Worker>();
-  const worker = new Worker("/playground/pdf-worker.js", { type: "module" });
+  const worker = new Worker("playground/pdf-worker.js", { type: "module" });
   worker.addEventListener("message", () => resolve(worker), { once: true });
   worker.addEventListener("error", () => reject(new Error("the worker of pdf.js cannot be loaded")), { once: true });
   return promise;

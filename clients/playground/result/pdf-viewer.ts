@@ -227,7 +227,7 @@ function end({ container, task, stop }: ShownPdf): void {
 /** The style sheet of the components. Without it, pages have no size. */
 function loadStyles(): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
-  const link = make("link", { rel: "stylesheet", href: "/playground/pdf-viewer.css" });
+  const link = make("link", { rel: "stylesheet", href: "playground/pdf-viewer.css" });
   link.addEventListener("load", () => resolve());
   link.addEventListener("error", () => resolve());
   document.head.append(link);

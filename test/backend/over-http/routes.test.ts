@@ -150,6 +150,20 @@ describe("a problem's instance", () => {
     expect(instance).toBe(`https://render.example/v1/render#${REQUEST_ID}`);
   });
 
+  it.each([
+    ["/print", "/print"],
+    ["/print/a-b/", "/print/a-b"],
+    ["/../x", ""],
+    ["//other.example", ""],
+    ["/<script>", ""],
+    ["print", ""],
+    [`/${"a".repeat(256)}`, ""],
+  ])("has the path below which a proxy says that it serves: %s", async (forwarded, prefix) => {
+    const answer = await backend.fetch("/nowhere", { headers: { "X-Forwarded-Prefix": forwarded } });
+    const { instance } = await expectProblem(answer, "not_found");
+    expect(new URL(instance).pathname).toBe(`${prefix}/nowhere`);
+  });
+
   it.each(["", "x", REQUEST_ID.toUpperCase(), `${REQUEST_ID}0`, `0${REQUEST_ID}`])(
     "ends in an id of its own if the one that arrives is none: %j",
     async (id) => {

@@ -3,7 +3,7 @@
  * Each fault must be found by the check that is meant to find it.
  */
 import { readFile } from "node:fs/promises";
-import { createServer as createHttpServer, type RequestListener } from "node:http";
+import { createServer as createHttpServer, request as createRequest, type RequestListener } from "node:http";
 import { createServer, type Socket } from "node:net";
 import { getCACertificates, setDefaultCACertificates } from "node:tls";
 import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
@@ -237,6 +237,32 @@ describe("TLS", () => {
     const report = await examineTarget(targetOf(url, { token: "wrong-one" }));
     expect(faultsOf(report)).toEqual(["tls: unencrypted", "token: rejected"]);
     expect(resultOf(report, "render-pdf")).toMatchObject({ status: "skipped", seen: "needs token" });
+  });
+});
+
+describe("a proxy that serves the deployment below a path", () => {
+  /** @param isWhole whether it serves all below the path, or only the interface and the page itself */
+  const startBelow = (fields: Record<string, string>, isWhole = true) =>
+    startHttpServer(async (request, response) => {
+      const [, path] = /^\/print(\/.*)$/.exec(request.url ?? "") ?? [];
+      const isServed = path !== undefined && (isWhole || !path.startsWith("/playground/"));
+      if (!isServed) return void response.writeHead(404, { "Content-Type": "text/html" }).end("<h1>nothing here</h1>");
+      const passed = createRequest(new URL(path, service.edge.url), {
+        method: request.method,
+        headers: { ...request.headers, ...fields },
+        agent: false,
+      });
+      passed.on("response", (answer) => answer.pipe(response.writeHead(answer.statusCode ?? 500, answer.headers)));
+      request.pipe(passed);
+    });
+
+  it.each([
+    ["and says which", { "X-Forwarded-Prefix": "/print" }, true, []],
+    ["and does not say which", {}, true, ["path: instance"]],
+    ["without the files of its page", { "X-Forwarded-Prefix": "/print" }, false, ["path: page", "header-fields: unsafe"]],
+  ])("%s is found to be one", async (_how, fields, isWhole, faults) => {
+    const url = new URL("/print/", await startBelow(fields, isWhole));
+    expect(faultsOf(await examineTarget(targetOf(url)))).toEqual(faults);
   });
 });
 

@@ -51,6 +51,18 @@ describe("a valid request", () => {
     expect(request?.headers.has("X-Service-Api-Token")).toBe(false);
   });
 
+  it.each([
+    ["/print", "/print"],
+    ["/../print", ""],
+  ])("and its problems have the path below which a proxy says that it serves: %s", async (forwarded, prefix) => {
+    const requests = standInBackend(pdfAnswer);
+    const headers = { "X-Forwarded-Prefix": forwarded };
+    await sendRender('{"source":"x"}', headers);
+    expect(requests[0]?.headers.get("X-Forwarded-Prefix") ?? "").toBe(prefix);
+    const { instance } = await expectProblem(await sendRender("{", headers), "invalid_request");
+    expect(new URL(instance).pathname).toBe(`${prefix}/v1/render`);
+  });
+
   it("names the caller of its token, whatever the request's headers say", async () => {
     const requests = standInBackend(pdfAnswer);
     const named = { ...env, SERVICE_API_TOKENS: `first, billing:${API_TOKEN}` };

@@ -15,7 +15,7 @@ const UNJUDGED: CompilerJudgement = { findings: [], compiles: false };
 
 export class CompilerCheck {
   readonly #worker = new TimedWorker<CompilerProject, CompilerAnswer>(
-    "/playground/compiler-worker.js",
+    "playground/compiler-worker.js",
     MAX_COMPILE_MILLISECONDS,
   );
   #typing: ReturnType<typeof setTimeout> | undefined;

@@ -8,7 +8,8 @@ export type CompilerAnswer = CompilerJudgement & { readonly isSpent: boolean };
 /** The compiler keeps what it has computed. A page that is open all day starts it anew from time to time. */
 const MAX_COMPILER_BYTES = 600 * 1024 * 1024;
 
-const FILES = "/playground";
+/** The folder of this worker. */
+const FILES = new URL(".", location.href);
 const FONTS = ["libertinus-serif.otf", "new-computer-modern-math.otf", "dejavu-sans-mono.ttf"];
 
 const opened = Promise.all([fetchCompiler(), Promise.all(FONTS.map(fetchFont))]).then(([module, fonts]) =>
@@ -20,14 +21,14 @@ opened.catch((error: unknown) => reportError(error));
 
 /** The WebAssembly is compressed: it is larger than a file that Cloudflare serves. */
 async function fetchCompiler(): Promise<WebAssembly.Module> {
-  const response = await fetch(`${FILES}/typst-compiler.bin`);
+  const response = await fetch(new URL("typst-compiler.bin", FILES));
   if (!response.ok || response.body === null) throw new Error(`the compiler: ${response.status}`);
   const bytes = response.body.pipeThrough(new DecompressionStream("gzip"));
   return WebAssembly.compileStreaming(new Response(bytes, { headers: { "Content-Type": "application/wasm" } }));
 }
 
 async function fetchFont(name: string): Promise<readonly Uint8Array[]> {
-  const response = await fetch(`${FILES}/${name}`);
+  const response = await fetch(new URL(name, FILES));
   return response.ok ? [new Uint8Array(await response.arrayBuffer())] : [];
 }
 
