@@ -119,12 +119,13 @@ export function axisTable(axes: Readonly<Record<string, readonly [min: number, u
 /** A font with other values in its table `OS/2`. */
 export function withStyle(
   font: Buffer,
-  values: { readonly weight?: number; readonly width?: number; readonly selection?: number },
+  values: { readonly weight?: number; readonly width?: number; readonly type?: number; readonly selection?: number },
 ): Buffer {
   const table = Buffer.from(tablesOf(font).get("OS/2") ?? []);
   const places = [
     [4, values.weight],
     [6, values.width],
+    [8, values.type],
     [62, values.selection],
   ] as const;
   for (const [at, value] of places) if (value !== undefined) table.writeUInt16BE(value, at);

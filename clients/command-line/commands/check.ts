@@ -15,6 +15,7 @@ import { sayDiagnostics } from "../local/diagnostics.ts";
 import { compareWithService, type MissingInWords, makeCapabilitiesReader } from "../local/missing-here.ts";
 import { describeNotSent } from "../local/not-sent.ts";
 import { localSettings } from "../local/operator-folders.ts";
+import { describeRawLinks } from "../local/raw-links.ts";
 import { noteRepeatedSvg } from "../local/repeated-svg.ts";
 import { findProjectFonts } from "../missing-fonts.ts";
 import { requireOutputPlace, writeNamed, writeWhole } from "../output-file.ts";
@@ -78,7 +79,11 @@ async function checkProject(
   };
   const notSent = await describeNotSent(project, compiled, compileAgain);
   const notes = [...project.notes, ...(data?.notes ?? []), ...notSent];
-  if (rendered.output.format === "pdf") notes.push(...noteRepeatedSvg(compiled.files[0], project.files));
+  if (rendered.output.format === "pdf") {
+    const [pdf] = compiled.files;
+    const rawLinks = pdf === undefined ? [] : describeRawLinks(pdf);
+    notes.push(...noteRepeatedSvg(pdf, project.files), ...rawLinks.map(printableLine));
+  }
   report(compiled, project, { ...missing, before: notes }, flags);
   const isMissing = compiled.ok && flags.strict && missing.warnings.length > 0;
   return { exitCode: isMissing ? EXIT_CODES.template : compiled.exitCode, page };

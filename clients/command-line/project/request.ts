@@ -15,6 +15,7 @@ import { byteOrderMarkNote, readInput, utf8Text } from "./folder.ts";
 import { jsonMistake } from "./json-text.ts";
 import { type Project, pathBesideSource } from "./project.ts";
 import { sentTexts } from "./sent-texts.ts";
+import { describeTabs } from "./tabs.ts";
 
 export interface DataText {
   readonly text: string;
@@ -39,7 +40,8 @@ export async function readData(project: Project, path: string | null): Promise<D
       `${shown} is not the JSON of one document: for a document of each row, use --each ${shown}.`,
     );
   }
-  return { text: requireJson(bytes, shown), name, notes: byteOrderMarkNote(bytes, shown) };
+  const text = requireJson(bytes, shown);
+  return { text, name, notes: [...byteOrderMarkNote(bytes, shown), ...describeTabs(text, project).map(printableLine)] };
 }
 
 /** The text without a byte order mark. @param firstLine of it in its file. @throws CommandError with line and column */

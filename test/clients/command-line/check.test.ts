@@ -5,6 +5,7 @@ import { PNG } from "pngjs";
 import { describe, expect, it } from "vitest";
 import { makeFakeTypst, VERSION_ANSWER } from "../../support/backend/fake-typst.ts";
 import { makeProject, runCommand, startWatching, writeProject } from "../../support/clients/command-line.ts";
+import { GREY_JPEG } from "../../support/grey-jpeg.ts";
 import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
 
 const ELEVEN_LINES = Array.from({ length: 11 }, (_, index) => `Line ${index + 1}.\n`).join("");
@@ -29,6 +30,51 @@ it("an SVG that makes a PDF large because it is on each page is named, and not o
     /^note: the PDF has \d+\.\d MB: Typst writes an SVG anew on each page that shows it, such as head\.svg\./,
   );
   expect((await checkSource(source(2), { "head.svg": svg })).stderr).toBe("letter.typ compiles.\n");
+});
+
+describe("what Typst loses silently is named", () => {
+  const noteOnTabs = async (source: string, data: unknown) => {
+    const { stderr, exitCode } = await checkSource(source, { "d.json": JSON.stringify(data) }, ["-d", "d.json"]);
+    expect(exitCode).toBe(0);
+    return /note: (.*) has a tab, and Typst shows nothing for one/.exec(stderr)?.[1] ?? null;
+  };
+  const HOURS = { hours: "Mon\t9-17" };
+
+  it("if data has a tab that the document may show", async () => {
+    expect(await noteOnTabs("#data.hours", HOURS)).toBe("data.hours");
+    expect(await noteOnTabs("#data", "a\tb")).toBe("data");
+    expect(await noteOnTabs("#for day in data.days [#day.at(1)]", { days: [["Mon", "9\t17"]] })).toBe(
+      "data.days.at(0).at(1)",
+    );
+    expect(await noteOnTabs("#for (name, value) in data.pairs() [#name #value]", HOURS)).toBe("data.hours");
+  });
+
+  it.each<[string, string, unknown]>([
+    ["is between no words", "#data.hours", { hours: "Mon\t\n\tTue" }],
+    ["is in a member that no source names", "#data.name", { name: "a", ...HOURS }],
+    ["is split by the template", '#data.hours.split("\\t").join[ ]', HOURS],
+    ["is white space to the template", '#data.hours.replace(regex("\\s+"), " ")', HOURS],
+    ["is none, but a backslash and a letter", "#data.hours", { hours: "Mon\\t9" }],
+  ])("not if the tab %s", async (_what, source, data) => {
+    expect(await noteOnTabs(source, data)).toBeNull();
+  });
+
+  it("if a link is no valid address, and not if it is", async () => {
+    const rest = '#link("https://example.com/a?b=%20c#d")[x] #link("mailto:me@example.com")[y]';
+    const { stderr } = await checkSource(`#link("https://example.com/Straße 5")[x] ${rest}`);
+    expect(stderr).toContain("no letters beyond ASCII: https://example.com/Straße 5. Encode them");
+    expect((await checkSource(rest)).stderr).toBe("letter.typ compiles.\n");
+  });
+
+  it("if a JPEG is cut off, which --strict refuses", async () => {
+    const files = { "logo.jpg": GREY_JPEG.subarray(0, -2) };
+    const source = '#image("logo.jpg", alt: "Logo")';
+    const { stderr, exitCode } = await checkSource(source, files);
+    expect(stderr).toBe("note: logo.jpg is cut off: its end is missing. Get the file again.\nletter.typ compiles.\n");
+    expect(exitCode).toBe(0);
+    expect(await checkSource(source, files, ["--strict"])).toMatchObject({ exitCode: 4 });
+    expect(await checkSource(source, { "logo.jpg": GREY_JPEG }, ["--strict"])).toMatchObject({ exitCode: 0 });
+  });
 });
 
 describe("an error in line 12", () => {

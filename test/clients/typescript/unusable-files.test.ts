@@ -7,16 +7,10 @@ import { typstPath } from "../../support/backend/typst-path.ts";
 import { typstPdf } from "../../support/backend/typst-pdf.ts";
 import { writeProject } from "../../support/clients/command-line.ts";
 import { collectionOf, liberation } from "../../support/fonts.ts";
+import { GREY_JPEG } from "../../support/grey-jpeg.ts";
 import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
 
 const PNG_IMAGE = PNG.sync.write(new PNG({ width: 1, height: 1 }));
-/** One grey pixel: quantisation, frame, two Huffman tables of one code each, and scan. */
-const JPEG_IMAGE = Buffer.from(
-  `ffd8ffdb004300${"01".repeat(64)}ffc0000b080001000101011100${["00", "10"]
-    .map((table) => `ffc40014${table}01${"00".repeat(16)}`)
-    .join("")}ffda0008010100003f003fffd9`,
-  "hex",
-);
 const GIF_IMAGE = Buffer.from("R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7", "base64");
 const WEBP_IMAGE = Buffer.from("UklGRiIAAABXRUJQVlA4IBYAAAAwAQCdASoBAAEADsD+JaQAA3AAAAAA", "base64");
 const SVG_IMAGE = Buffer.from('<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"/>');
@@ -50,13 +44,13 @@ const LATIN_1_XML = Buffer.from('<?xml version="1.0" encoding="ISO-8859-1"?><a>\
 const ROWS: readonly Row[] = [
   ["a.png", PNG_IMAGE, "image", null],
   ["A.PNG", PNG_IMAGE, "image", null],
-  ["a.jpg", JPEG_IMAGE, "image", null],
+  ["a.jpg", GREY_JPEG, "image", null],
   ["a.gif", GIF_IMAGE, "image", null],
   ["a.webp", WEBP_IMAGE, "image", null],
   ["a.svg", SVG_IMAGE, "image", null],
   ["a.svg", SVG_WITH_LONG_HEAD, "image", null],
   ["a.tiff", PNG_IMAGE, "image", null],
-  ["a.heic", JPEG_IMAGE, "image", null],
+  ["a.heic", GREY_JPEG, "image", null],
   ["a.png", WEBP_IMAGE, "image", "is WebP, which is not read by this name: let the name end in .webp."],
   ["a.svg", PNG_IMAGE, "image", "is PNG, which is not read by this name: let the name end in .png."],
   ["a.jpg", HEIC_IMAGE, "image", HEIC],
@@ -104,13 +98,13 @@ describe("a file that is cut off", async () => {
   );
   /** A thumbnail in its head, which has an end of its own. */
   const withThumbnail = Buffer.concat([
-    JPEG_IMAGE.subarray(0, 2),
+    GREY_JPEG.subarray(0, 2),
     Buffer.from("ffe10006ffd8ffd9", "hex"),
-    JPEG_IMAGE.subarray(2),
+    GREY_JPEG.subarray(2),
   ]);
   const whole: readonly (readonly [key: string, bytes: Buffer, shortest: number])[] = [
     ["a.png", PNG_IMAGE, 8],
-    ["a.jpg", JPEG_IMAGE, 8],
+    ["a.jpg", GREY_JPEG, 8],
     ["thumbnail.jpeg", withThumbnail, 12],
     ["a.gif", GIF_IMAGE, 8],
     ["a.webp", WEBP_IMAGE, 12],
@@ -130,13 +124,13 @@ describe("a file that is cut off", async () => {
   });
 
   it("is as long as it should be, if its end is empty", () => {
-    const half = Buffer.alloc(JPEG_IMAGE.length);
-    JPEG_IMAGE.copy(half, 0, 0, JPEG_IMAGE.length - 4);
+    const half = Buffer.alloc(GREY_JPEG.length);
+    GREY_JPEG.copy(half, 0, 0, GREY_JPEG.length - 4);
     expect(saidOf("a.jpg", half)).toBe(CUT_OFF);
   });
 
   it("is a JPEG without an error of Typst", async () => {
-    const row = ["a.jpg", JPEG_IMAGE.subarray(0, -2), "image", null] as const;
+    const row = ["a.jpg", GREY_JPEG.subarray(0, -2), "image", null] as const;
     expect(await compile([row])).toMatchObject({ exitCode: 0 });
   });
 });

@@ -3,6 +3,7 @@ import { readFile } from "node:fs/promises";
 import { PNG } from "pngjs";
 import { beforeAll, describe, expect, it } from "vitest";
 import { PDF_STANDARDS } from "../../../rules/pdf-standards.ts";
+import { liberation, nameTable, withStyle, withTables } from "../../support/fonts.ts";
 import { sharedService } from "../../support/service/test-service.ts";
 
 const service = await sharedService();
@@ -62,6 +63,10 @@ const files: Record<string, { encoding: string; content: string }> = {
 
 beforeAll(async () => {
   const page = await service.render({ source: "A page" });
+  const name = nameTable("Restricted");
+  files["restricted.ttf"] = base64(
+    withStyle(withTables(await liberation("Regular"), { name }), { type: 2 }).toString("base64"),
+  );
   files["page.pdf"] = base64(Buffer.from(await page.bytes()).toString("base64"));
 });
 
