@@ -1,6 +1,6 @@
 #!/bin/sh
 # Restarts the edges and backends of one host one after the other, each when the one before it is ready, so that no
-# render is lost. With a version it moves to that one. docs/deploy/one-host.md says how a version gets onto the host.
+# render is lost. A backend that is ready also makes a document before anything goes on. With a version it moves to that one. docs/deploy/one-host.md says how a version gets onto the host.
 # It first asks for everything that it needs, and changes nothing if some of it is missing.
 set -eu
 
@@ -8,6 +8,8 @@ LINK=/opt/document-rendering-service
 RELEASES=/opt/document-rendering-releases
 MAX_READY_SECONDS=60
 MAX_ANSWER_SECONDS=5
+MAX_RENDER_SECONDS=60
+ENVIRONMENT=/etc/document-rendering-service/backend.env
 
 usage() {
   echo "usage: deploy/roll.sh compose | systemd [VERSION]" >&2
@@ -49,6 +51,33 @@ wait_until_ready() {
     fail "$2 did not answer $url within $MAX_READY_SECONDS s. The others run on as they were: journalctl -u $2"
 }
 
+NO_DOCUMENT="is ready and makes no document. The others run on as they were"
+
+# A backend may be ready and yet make no document, as with a Typst that it cannot run.
+render_on_unit() {
+  port=${1#*@}
+  token=$(sed -n "s/^SERVICE_BACKEND_TOKENS=[\"']*\([^, \"']*\).*/\1/p" $ENVIRONMENT)
+  # By standard input, because all users of a host see the arguments of its programs.
+  echo "header = \"X-Service-Backend-Token: $token\"" |
+    curl --config - --fail --silent --output /dev/null --noproxy '*' --max-time $MAX_RENDER_SECONDS \
+      --header 'Content-Type: application/json' --data '{"source":"= Hello"}' \
+      "http://127.0.0.1:${port%.service}/v1/render" || fail "$1 $NO_DOCUMENT: journalctl -u $1"
+}
+
+# By the Node of the image, which has no curl.
+render_in_container() {
+  docker compose exec -T "$1" node -e '
+    fetch(`http://127.0.0.1:${process.env.SERVICE_PORT}/v1/render`, {
+      method: "POST",
+      headers: {
+        "Content-Type": "application/json",
+        "X-Service-Backend-Token": process.env.SERVICE_BACKEND_TOKENS.split(/[\s,]+/)[0],
+      },
+      body: JSON.stringify({ source: "= Hello" }),
+      signal: AbortSignal.timeout(Number(process.argv[1]) * 1000),
+    }).then(({ ok }) => process.exit(ok ? 0 : 1))' $MAX_RENDER_SECONDS || fail "$1 $NO_DOCUMENT: docker compose logs $1"
+}
+
 list_units() {
   units=$(systemctl list-units --plain --no-legend "document-rendering-$1@*")
   if [ -z "$units" ]; then fail "systemd runs no document-rendering-$1@…: docs/deploy/one-host.md"; fi
@@ -79,6 +108,7 @@ roll_systemd() {
     for unit in $units; do
       systemctl restart "$unit"
       wait_until_ready "$kind" "$unit"
+      if [ "$kind" = backend ]; then render_on_unit "$unit"; fi
       echo "$unit: $wanted"
     done
   done
@@ -125,6 +155,7 @@ roll_compose() {
     for service in $services; do
       # Without --no-build, an image that is missing would be built from another version's files.
       docker compose up --detach --no-build --no-deps --wait "$service"
+      if [ "$kind" = backend ]; then render_in_container "$service"; fi
       echo "$service: $IMAGE_TAG"
     done
   done

@@ -252,7 +252,11 @@ describe.each(TITLED_SHELLS)("a program that is started by %s", (_title, testShe
   });
 
   it.each([
-    ["a folder that is not there", { workingDirectory: "/nonexistent/folder" }, notStarted(/: .*\/nonexistent\/folder.*/)],
+    [
+      "a folder that is not there",
+      { workingDirectory: "/nonexistent/folder" },
+      notStarted(/: .*\/nonexistent\/folder.*/),
+    ],
     ["a file that is not there", { inheritedFile: "/nonexistent/file" }, notStarted(/: .*\/nonexistent\/file.*/)],
     ["a limit that cannot be set", { limitCommands: ["ulimit -n 1000000000000"] }, notStarted(/: .*ulimit.*/)],
     ["a limit whose command fails", { limitCommands: ["false", "true"] }, notStarted(/(?:)/)],

@@ -57,6 +57,7 @@ case "$*" in
 "compose ps --quiet "*) shift 3; echo "$@" ;;
 "inspect "*) shift 3; for name; do echo "registry:5000/$name$(sed 's/^/:/' "$FOLDER/state/$name")"; done ;;
 "image inspect "* | "pull "*) [ "$IMAGE_TAG" != 1.0.404 ] ;;
+"compose exec -T "*) [ "$4" != "\${NOT_RENDERING-}" ] ;;
 "compose up "*)
   for name; do :; done
   if [ "$name" = "\${FAILING-}" ]; then exit 17; fi
@@ -72,6 +73,12 @@ esac
 
   const rollCompose = (version: string | null, environment: Record<string, string> = {}) =>
     roll(["compose", ...(version === null ? [] : [version])], { SERVICES: SERVICES.join(" "), ...environment });
+
+  it("stops at the first backend that makes no document", async () => {
+    const { exitCode, stderr } = await rollCompose("1.10.0", { NOT_RENDERING: "backend-1" });
+    expect([exitCode, await done()]).toEqual([1, ["backend-1 1.10.0"]]);
+    expect(stderr).toContain("backend-1 is ready and makes no document");
+  });
 
   it("moves to a newer version by its backends first, and back by its edges first", async () => {
     expect(await rollCompose("1.10.0")).toMatchObject({ exitCode: 0, stderr: "" });
@@ -251,7 +258,20 @@ daemon-reload) ;;
 esac
 `,
     );
-    await program("bin/curl", '#!/bin/sh\necho "$*" >>"$FOLDER/asked"\nexit $READY\n');
+    await mkdir(join(folder, "etc/document-rendering-service"));
+    const variables = "SERVICE_BACKEND_TOKENS=old-token,new-token\nSERVICE_PORT=1\n";
+    await writeFile(join(folder, "etc/document-rendering-service/backend.env"), variables);
+    // It is given the header field of a render on its standard input.
+    await program(
+      "bin/curl",
+      `#!/bin/sh
+case "$*" in
+*/v1/render) echo "$*: $(cat)" >>"$FOLDER/rendered"; exit \${RENDERS-0} ;;
+esac
+echo "$*" >>"$FOLDER/asked"
+exit $READY
+`,
+    );
   });
 
   const BACKENDS = ["document-rendering-backend@8788.service"];
@@ -308,6 +328,17 @@ esac
   ])("fails and changes nothing if %s", async (_what, environment, version) => {
     expect((await roll(["systemd", version], environment)).exitCode).not.toBe(0);
     expect([await done(), await readlink(link())]).toEqual([[], release("1.9.0")]);
+  });
+
+  it("has each backend make a document, with a token that no argument shows, and stops at the first that does not", async () => {
+    expect((await roll(["systemd", "1.10.0"])).exitCode).toBe(0);
+    const rendered = await readFile(join(folder, "rendered"), "utf8");
+    expect(rendered).toMatch(
+      /^--config - .* http:\/\/127\.0\.0\.1:8788\/v1\/render: header = "X-Service-Backend-Token: old-token"\n$/,
+    );
+    const { exitCode, stderr } = await roll(["systemd", "1.9.0"], { RENDERS: "22" });
+    expect([exitCode, (await done()).at(-1)]).toEqual([1, BACKENDS[0]]);
+    expect(stderr).toContain("makes no document");
   });
 
   it("stops at the first that does not become ready", async () => {
