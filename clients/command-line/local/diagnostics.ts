@@ -82,6 +82,10 @@ function hintOnPicture(diagnostic: string): string | null {
   return diagnostic.startsWith(PICTURE_AS_BYTES) && diagnostic.includes("bytes(") ? PICTURE_HINT : null;
 }
 
+const LABEL_TWICE = /^label `<.*>` occurs multiple times in the document/;
+const LABEL_HINT =
+  "in a loop, each round needs a label of its own: the page /help/templates#many-letters-in-one-file of the service has one";
+
 /** Adds a hint to the errors that templates for an older Typst get, and to a name or a word that was meant otherwise. */
 export function addHints(text: string, data: string): string {
   const members = text.includes("dictionary does not contain key") ? memberNames(data) : [];
@@ -90,7 +94,9 @@ export function addHints(text: string, data: string): string {
     .map((diagnostic) => {
       const [, message = ""] = /^error: (.*)/.exec(diagnostic) ?? [];
       const hint =
-        olderTypstHint(message, diagnostic) ?? hintOnPicture(diagnostic) ?? hintOnMeant(message, diagnostic, members);
+        olderTypstHint(message, diagnostic) ??
+        hintOnPicture(diagnostic) ??
+        (LABEL_TWICE.test(message) ? LABEL_HINT : hintOnMeant(message, diagnostic, members));
       if (hint === null) return diagnostic;
       const end = diagnostic
         .trimEnd()

@@ -213,3 +213,13 @@ it.each([
   expect(stderr).toContain("hint: Typst decodes no Base64: the page /help/templates#a-picture-in-the-data");
   expect(stderr).not.toContain(photo);
 });
+
+it("a label that a loop makes twice gets a hint at the page", async () => {
+  const folder = await makeProject({
+    "a.typ": '#set heading(numbering: "1.")\n#for _ in range(2) [= Terms <terms>\n@terms]',
+  });
+  const { stderr } = await runCommand(folder, ["check", "a.typ"]);
+  expect(stderr).toContain(
+    "hint: in a loop, each round needs a label of its own: the page /help/templates#many-letters",
+  );
+});
