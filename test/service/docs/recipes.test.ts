@@ -7,7 +7,8 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { execa } from "execa";
 import { describe, expect, it } from "vitest";
-import { full, startScriptedService } from "../../support/clients/scripted-service.ts";
+import { breakOff, type Framing, sentFile } from "../../support/clients/broken-answers.ts";
+import { answer, full, PDF, startScriptedService } from "../../support/clients/scripted-service.ts";
 import { blocksOf } from "../../support/readers/markdown-blocks.ts";
 import { sharedService } from "../../support/service/test-service.ts";
 import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
@@ -109,6 +110,25 @@ describe.each(LANGUAGES)("the recipe in %s", (language) => {
       expect(exitCode).toBe(1);
     });
   }
+
+  test("keeps no file that breaks off, and writes the whole one that comes after a gateway's wait until a date", async () => {
+    const file = await (await service.render({ source: "One" })).bytes();
+    const half = (isCompressed: boolean, framing: Framing) => {
+      const sent = sentFile(file, "pdf", isCompressed);
+      return breakOff(sent, sent.leastBytes - 3, framing);
+    };
+    const later = { "Content-Type": "text/html", "Retry-After": new Date(Date.now() + 2000).toUTCString() };
+    const answers = [answer(429, later, "<h1>slow down</h1>"), half(false, "a new length"), half(true, "new chunks")];
+    const { url } = await startScriptedService((response, count) =>
+      (answers[count - 1] ?? answer(200, PDF, file))(response),
+    );
+    const { exitCode, stderr, document } = await run(language, new URL(url), { source: "x" });
+    expect([document, exitCode], stderr).toEqual([Buffer.from(file).toString("latin1"), 0]);
+
+    const broken = await startScriptedService(half(true, "the end of the connection"));
+    const failed = await run(language, new URL(broken.url), { source: "x" });
+    expect([failed.document, failed.exitCode]).toEqual([null, 1]);
+  });
 
   test("writes the rendered file, after it has tried again while no slot was free", async () => {
     const source = '= Grüße\n#assert.eq(data, (name: "Zoë", notes: (:)))';
