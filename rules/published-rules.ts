@@ -1,5 +1,6 @@
 /** The library for programs that send render requests: the service's verdict, from published constraints alone. */
 import { RULES_VERSION } from "./files-rules.ts";
+import { writeJsonText } from "./json/json-text.ts";
 import { LIMIT_SETTINGS, type LimitName, publishedLimits, UNLIMITED } from "./limits.ts";
 import { OUTPUT_RULES_VERSION } from "./output-rules.ts";
 import { type Problem, requestTooLarge } from "./problem.ts";
@@ -50,6 +51,7 @@ interface Verdict {
  * If the deployment's rules have another version, its conformance vectors decide whether the verdicts still hold there.
  * @param request the body as it will be sent: JSON text, its UTF-8 bytes, or a value to be serialised.
  * @param constraints the response of `GET /v1/constraints`, which `asConstraints` checks.
+ * @throws TypeError for a value that JSON does not have, such as NaN, with its place
  */
 export function checkRequest(request: unknown, constraints: PublishedConstraints): Check {
   if (!hasKnownVersions(constraints)) {
@@ -103,7 +105,7 @@ function hasKnownVersions({ rules_version, output_rules }: PublishedConstraints)
 function bodyOf(request: unknown): Uint8Array {
   // Not `instanceof`: bytes of another realm, such as those of a test in jsdom, are bytes too.
   if (ArrayBuffer.isView(request)) return new Uint8Array(request.buffer, request.byteOffset, request.byteLength);
-  return new TextEncoder().encode(typeof request === "string" ? request : JSON.stringify(request));
+  return new TextEncoder().encode(typeof request === "string" ? request : writeJsonText(request));
 }
 
 function isConstraints(value: unknown): value is PublishedConstraints {

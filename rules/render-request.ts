@@ -85,7 +85,14 @@ const KIND_IN_WORDS: Readonly<Record<JsonKind, string>> = {
   null: "null",
 };
 
+/** In UTF-8, or in one of the byte orders of UTF-16. */
+function beginsWithByteOrderMark([first, second, third]: Uint8Array): boolean {
+  if (first === 0xef) return second === 0xbb && third === 0xbf;
+  return (first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff);
+}
+
 class RequestReader {
+  readonly #body: Uint8Array;
   readonly #cursor: JsonCursor;
   readonly #limits: Limits;
   readonly #errors = new ValidationErrorList();
@@ -97,6 +104,7 @@ class RequestReader {
   #output: Output | null = DEFAULT_OUTPUT;
 
   constructor(body: Uint8Array, limits: Limits) {
+    this.#body = body;
     this.#cursor = new JsonCursor(body);
     this.#limits = limits;
   }
@@ -116,6 +124,10 @@ class RequestReader {
 
   verdict(): ParsedRequest | Problem {
     const cursor = this.#cursor;
+    if (cursor.isMalformed && cursor.malformedAt === 0 && beginsWithByteOrderMark(this.#body)) {
+      const detail = "The body is not valid JSON: it begins with a byte order mark. Send UTF-8 without one.";
+      return problem("invalid_request", detail, {});
+    }
     if (cursor.isMalformed) {
       return problem("invalid_request", `The body is not valid JSON: syntax error at byte ${cursor.malformedAt}.`, {});
     }

@@ -321,6 +321,8 @@ def check_request(request: Body, constraints: Mapping[str, Any]) -> Optional[Pro
     limit = _limit(constraints, "max_request_body_bytes")
     if len(body) > limit:
         return _problem("request_too_large", f"The request body is over the limit of {limit} bytes.", limit=limit, declared_size=len(body))
+    if body.startswith((b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")):
+        return _problem("invalid_request", "The body is not valid JSON: it begins with a byte order mark. Send UTF-8 without one.")
     try:
         numbers = {"parse_int": _Number, "parse_float": _Number, "parse_constant": _reject_constant}
         root = json.loads(body.decode("utf-8"), object_pairs_hook=_Object, **numbers)
@@ -1256,13 +1258,13 @@ def _seconds_until(headers: email.message.Message) -> Optional[float]:
     """The seconds of a `Retry-After` field. A date counts from the `Date` of the same answer, whatever this machine's clock says."""
     text = (headers.get("Retry-After") or "").strip()
     if re.fullmatch("[0-9]{1,300}", text):
-        return float(text)
+        return min(float(text), _MAX_RETRY_AFTER_SECONDS)
     until, now = (email.utils.parsedate_tz(field or "") for field in (text, headers.get("Date")))
     if until is None:
         return None
     try:
         start = time.time() if now is None else email.utils.mktime_tz(now)
-        return max(0.0, email.utils.mktime_tz(until) - start)
+        return min(max(0.0, email.utils.mktime_tz(until) - start), _MAX_RETRY_AFTER_SECONDS)
     except (ValueError, OverflowError):
         return None
 

@@ -1,5 +1,7 @@
 /** The field errors of a request: number, prose and code. Which and in which order: render-request.property. */
 import { describe, expect, it } from "vitest";
+import { DEFAULT_LIMITS } from "../../rules/limits.ts";
+import { parseRenderRequest } from "../../rules/render-request.ts";
 import { errorsOf, problemOf } from "../support/rules/bodies.ts";
 
 const TEXT_FILE = { encoding: "text", content: "x" };
@@ -189,6 +191,16 @@ it.each([
     else expect(detailOf(request)).toMatch(detail);
   },
 );
+
+it.each([
+  ["UTF-8", "efbbbf7b7d"],
+  ["UTF-16, little end first", "fffe7b00"],
+  ["UTF-16, big end first", "feff007b"],
+])("a byte order mark before the body is named: %s", (_encoding, hex) => {
+  const parsed = parseRenderRequest(Buffer.from(hex, "hex"), DEFAULT_LIMITS);
+  const detail = "The body is not valid JSON: it begins with a byte order mark. Send UTF-8 without one.";
+  expect(parsed).toMatchObject({ ok: false, problem: { code: "invalid_request", detail } });
+});
 
 const FAULTS: readonly (readonly [message: RegExp, ...keys: string[]])[] = [
   [/must not contain spaces: allowed are the letters A-Z and/, "a b", "my folder/a.png", `${"k/".repeat(255)} k`],

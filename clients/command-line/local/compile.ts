@@ -91,7 +91,11 @@ export async function renderLocally(
   if (check.verdict === "refused") return { kind: "refused", problem: check.problem, request };
   const limits = publishedLimits(constraints.limits);
   const parsed = parseRenderRequest(body, limits);
-  if (!parsed.ok) throw new Error("a request that was accepted is not valid");
+  if (!parsed.ok) {
+    // Only if the service has rules that this program does not know.
+    const words = `${url} has newer rules than this program, which cannot tell what they make of this: ${parsed.problem.detail} Update the program.`;
+    throw new CommandError(printableLine(words), EXIT_CODES.failure);
+  }
   const { output } = parsed.request;
   const compiled = await compileLocally({ project, data, output, local, limits }, signal);
   return { kind: "compiled", compiled, output, limits };

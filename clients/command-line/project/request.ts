@@ -52,15 +52,24 @@ export function requireJson(bytes: Buffer, name: string, firstLine = 1): string 
   throw new CommandError(`${name}:${firstLine + mistake.line - 1}:${mistake.column} is not JSON.`);
 }
 
+/** What all requests of a project have, which is encoded once for all rows of `--each`. */
+type OwnPart = Required<Pick<RenderRequest, "source" | "files">>;
+
+const ownParts = new WeakMap<Project, OwnPart>();
+
 export function requestOf(project: Project, data: DataText | null, output: OutputOptions): RenderRequest {
+  const own = ownParts.get(project) ?? ownPart(project);
+  ownParts.set(project, own);
+  return { ...own, ...(data !== null && { data: jsonText(data.text) }), output };
+}
+
+function ownPart(project: Project): OwnPart {
   // Its mistakes are named by its own name.
   utf8Text(project.source, printableLine(project.sourceName));
   const { source, files } = sentTexts(project);
   return {
     source: utf8Text(source, printableLine(project.sourceName)),
     files: Object.fromEntries(files.map(({ key, bytes }) => [key, requestFile(bytes)])),
-    ...(data !== null && { data: jsonText(data.text) }),
-    output,
   };
 }
 

@@ -6,6 +6,8 @@ import type { Socket } from "node:net";
 import { dirname, join } from "node:path";
 import { execa } from "execa";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { proxyOf } from "../../../clients/command-line/proxy.ts";
+import { CAPABILITIES_PATH } from "../../../protocol/capabilities.ts";
 import { problem } from "../../../rules/problem.ts";
 import { makeCertificate } from "../../support/clients/certificate.ts";
 import {
@@ -16,6 +18,7 @@ import {
   runCommand,
   runProcess,
   shortenSilence,
+  shortenWaits,
 } from "../../support/clients/command-line.ts";
 import { answerRaw } from "../../support/clients/hostile-answers.ts";
 import {
@@ -174,6 +177,31 @@ describe("a service that cannot be reached: exit code 7, one cause and what to d
     expect(exitCode).toBe(7);
   });
 
+  it("a service that is busy longer than a minute, which a longer --timeout waits for", async () => {
+    shortenWaits();
+    const busyTimes = 30;
+    const { url, bodies } = await startScriptedService((response, count) =>
+      (count > busyTimes ? sendPdf : full(8))(response),
+    );
+    const { exitCode } = await render(url, {}, "--timeout", "600");
+    expect([exitCode, bodies.length]).toEqual([0, busyTimes + 1]);
+    const impatient = await startScriptedService(full(8));
+    expect((await render(impatient.url)).exitCode).toBe(5);
+    expect(impatient.bodies).toHaveLength(5);
+  });
+
+  it("a place that cannot be written to after a --timeout has passed: it is named, not the time", async () => {
+    const timeout = makeTimeout();
+    const { url } = await startScriptedService((response) => {
+      sendPdf(response);
+      response.once("finish", timeout.pass);
+    });
+    const folder = await makeProject({ ...FILES, taken: "x" });
+    const run = await runCommand(folder, ["render", "a.typ", "--url", url, "-o", "taken/a.pdf", ...timeout.args]);
+    expect(run.stderr).not.toContain("(--timeout)");
+    expect(run.stderr).toContain("taken");
+  });
+
   it.each(["0.0001", "1.0011"])("no answer within a --timeout, which may be a fraction: %s", async (value) => {
     const { url } = await startScript(() => {});
     const { stderr, exitCode } = await render(url, {}, "--timeout", value);
@@ -220,12 +248,47 @@ describe("a proxy of the environment", () => {
     expect(proxy.asked).toContain("http://render.example/v1/render");
   });
 
-  it("is not used for the hosts of NO_PROXY", async () => {
+  it.each([
+    ["check", ["check", "a.typ", "--strict"], CAPABILITIES_PATH],
+    ["render --dry-run --strict", ["render", "a.typ", "--dry-run", "--strict"], CAPABILITIES_PATH],
+    ["doctor", ["doctor"], "/health"],
+  ])("is used by %s, too", async (_what, args, path) => {
     const service = await startScriptedService(sendPdf);
     const proxy = await startProxy(service.url);
-    const env = { HTTP_PROXY: proxy.url, NO_PROXY: "localhost, 127.0.0.1" };
-    expect((await renderInProcess(service.url, env)).exitCode).toBe(0);
-    expect(proxy.asked).toEqual([]);
+    // Something is missing here, so that `check` asks the service for it.
+    const folder = await makeProject({ "a.typ": '#set text(font: "Nowhere")\nx' });
+    await runProcess(folder, [...args, "--url", "http://render.example"], { env: { http_proxy: proxy.url } });
+    expect(proxy.asked).toContain(`http://render.example${path}`);
+  });
+
+  it.each(["localhost, 127.0.0.1", "10.0.0.0/8,127.0.0.0/8", "127.0.0.1-127.0.0.9", "*", "127.0.0.1/32"])(
+    "is not used for the hosts of NO_PROXY: %s",
+    async (list) => {
+      const service = await startScriptedService(sendPdf);
+      const proxy = await startProxy(service.url);
+      const env = { HTTP_PROXY: proxy.url, NO_PROXY: list };
+      expect((await renderInProcess(service.url, env)).exitCode).toBe(0);
+      expect(proxy.asked).toEqual([]);
+    },
+  );
+
+  it.each<[list: string, address: string, isExcepted: boolean]>([
+    ["10.0.0.0/8", "http://10.255.0.1:8787", true],
+    ["10.0.0.0/8", "http://11.0.0.1", false],
+    ["10.0.0.1-10.0.0.9", "http://10.0.0.9", true],
+    ["10.0.0.1-10.0.0.9", "http://10.0.0.10", false],
+    ["fd00::/8", "http://[fd12::1]:8787", true],
+    ["fd00::/8", "http://[fe80::1]", false],
+    ["10.0.0.0/99", "http://10.0.0.1", false],
+    ["10.0.0.0/8", "http://render.example", false],
+    [".example", "http://render.example", true],
+    ["render.example:8787", "http://render.example", false],
+  ])("with NO_PROXY=%s and %s, is excepted: %s", (list, address, isExcepted) => {
+    vi.stubEnv("NO_PROXY", list);
+    vi.stubEnv("no_proxy", "");
+    vi.stubEnv("http_proxy", "http://proxy.example:3128");
+    onTestFinished(() => void vi.unstubAllEnvs());
+    expect(proxyOf(address) === null).toBe(isExcepted);
   });
 
   it("is named, without its password, when it rejects requests", async () => {

@@ -146,6 +146,14 @@ describe.skipIf(!hasPython())("the Python client", () => {
     expect(await driver.ask({ do: "encode", data })).toBe(`TypeError: ${words}`);
   });
 
+  it.each([
+    ["float('nan')", "data is NaN"],
+    ['{"rows": [{"price": 1.0}] * 500 + [{"price": -math.inf}]}', "data.rows.500.price is infinite"],
+  ])("says of a number that JSON does not have where it is: %s", async (data, words) => {
+    const sentence = `ValueError: ${words}, which JSON does not have: send None, or a text.`;
+    expect(await driver.ask({ do: "encode", data })).toBe(sentence);
+  });
+
   it("sends what JSON has as it is, integers with all their digits", async () => {
     expect(await driver.ask({ do: "encode", data: '(9007199254740993, {"a": None, 1: True})' })).toBe(
       '{"source":"x","data":[9007199254740993,{"a":null,"1":true}]}',
@@ -199,6 +207,8 @@ describe.skipIf(!hasPython())("the Python client", () => {
     ["a token with a line feed", { token: "secret\n" }],
     ["no attempt", { max_attempts: 0 }],
     ["a negative time", { max_total_seconds: -1 }],
+    ["no time for silence", { silence_timeout_seconds: 0 }],
+    ["too much time for silence", { silence_timeout_seconds: 3601 }],
   ])("rejects at once an option that cannot be used: %s", async (_what, options) => {
     const { result } = await call("render", { url: "http://127.0.0.1:1", token: API_TOKEN, ...options }, REQUEST);
     expect(result).toMatchObject({ error: "ValueError", message: expect.not.stringContaining("secret") });

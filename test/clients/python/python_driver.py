@@ -5,6 +5,7 @@ import dataclasses
 import datetime
 import decimal
 import json
+import math  # noqa: F401  for what a test has evaluated
 import pathlib
 import pickle
 import random

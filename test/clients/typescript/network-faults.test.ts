@@ -121,6 +121,18 @@ const fullBehindProxy = full(61, { "Content-Type": "Application/Problem+JSON; ch
 const gateway = (status: number) =>
   answer(status, { "Content-Type": "text/html", "Retry-After": "0" }, "<h1>Sorry</h1>");
 
+/** @param seconds after the date of the answer */
+const gatewayUntil = (seconds: number): Behaviour => {
+  const [date, until] = [0, seconds * 1000].map((later) => new Date(1_800_000_000_000 + later).toUTCString());
+  return answer(429, { "Content-Type": "text/html", Date: date ?? "", "Retry-After": until ?? "" }, "<h1>Sorry</h1>");
+};
+const foreignProblem = (status: number) =>
+  answer(
+    status,
+    { ...PROBLEM, "Retry-After": "0" },
+    JSON.stringify({ type: "about:blank", title: "Too many", status }),
+  );
+
 const ASKED: readonly (readonly [what: string, behaviours: Behaviour[], requests: number, result: object])[] = [
   ["while no slot is free, as often as it may", [full(0)], 3, { ok: false, problem: { context: { retry_after: 0 } } }],
   ["once if it is to wait beyond the total time", [fullBehindProxy], 1, { problem: { context: { retry_after: 61 } } }],
@@ -128,6 +140,16 @@ const ASKED: readonly (readonly [what: string, behaviours: Behaviour[], requests
   ["once if the service is unavailable", [failed("service_unavailable")], 1, { checkedLocally: false }],
   ["again if a gateway has no slot", [gateway(429), sendPdf], 2, { ok: true }],
   ["again if a gateway has no service", [gateway(502), sendPdf], 2, { ok: true }],
+  ["again until the date that a gateway names", [gatewayUntil(0), sendPdf], 2, { ok: true }],
+  [
+    "once if that date is beyond the total time",
+    [gatewayUntil(3600)],
+    1,
+    { reason: "gateway", retryAfterSeconds: 300 },
+  ],
+  ["again if a gateway has a problem of its own", [foreignProblem(503), sendPdf], 2, { ok: true }],
+  ["again if the file breaks off", [answer(200, PDF, "%PDF-1.7\n%%EO"), sendPdf], 2, { ok: true, content: WHOLE_PDF }],
+  ["again if half a problem comes", [answer(503, PROBLEM, '{"code":'), sendPdf], 2, { ok: true }],
   ["once if it does not know the problem", [unknownProblem("request")], 1, { problem: { context: { colour: "red" } } }],
 ];
 
@@ -222,6 +244,15 @@ describe.each(CLIENTS)("the client for %s", (_language, call) => {
     expect(result.message).toMatch(words);
     expect(result.message).toContain(url);
   });
+
+  it.each(UNREACHABLE.filter(([reason]) => reason !== "connection_broken"))(
+    "does not try again what stays as it is: %s",
+    async (reason, _words, start) => {
+      const { result, events } = await render(await start(), { maxAttempts: 2 });
+      expect(result).toMatchObject({ reason, isPermanent: true, attempts: 1 });
+      expect(events).toEqual([]);
+    },
+  );
 
   it.each(SILENT)("gives up when a service goes silent %s, and closes the connection", async (_when, behaviour) => {
     const closed = Promise.withResolvers<void>();

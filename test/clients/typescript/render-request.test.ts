@@ -9,7 +9,10 @@ import {
   type SvgOptions,
 } from "../../../clients/typescript/client.ts";
 import { encodeRequest } from "../../../clients/typescript/render-request.ts";
+import { constraintsDocument } from "../../../rules/constraints.ts";
+import { DEFAULT_LIMITS } from "../../../rules/limits.ts";
 import type { Output } from "../../../rules/output-options.ts";
+import { asConstraints, checkRequest } from "../../../rules/published-rules.ts";
 
 const textOf = (request: Parameters<typeof encodeRequest>[0]) => new TextDecoder().decode(encodeRequest(request));
 
@@ -60,6 +63,19 @@ describe("a binary file", () => {
 });
 
 describe("a body", () => {
+  it.each<[place: string, data: object | number]>([
+    ["data is NaN", Number.NaN],
+    ["data.price is NaN", { price: 0 / 0, name: null }],
+    ["data.rows.500.price is infinite", { rows: [...Array(500).fill({ price: 1 }), { price: -1 / 0 }], none: null }],
+    ["data.list.1 is infinite", { list: [null, Number.POSITIVE_INFINITY] }],
+  ])("is not made of a number that JSON does not have: %s", (place, data) => {
+    const words = `${place}, which JSON does not have: send null, or a text.`;
+    expect(() => textOf({ source: "x", data })).toThrow(new TypeError(words));
+    const constraints = asConstraints(constraintsDocument(DEFAULT_LIMITS));
+    if (constraints === null) throw new Error("no constraints");
+    expect(() => checkRequest({ source: "x", data }, constraints)).toThrow(words);
+  });
+
   it("leaves out what is undefined and keeps null", () => {
     expect(textOf({ source: "x", data: undefined, output: { format: "png", page: null, pages: undefined } })).toBe(
       '{"source":"x","output":{"format":"png","page":null}}',
