@@ -10,7 +10,7 @@ export const TOKEN_FILE_OPTION = new Option(
 );
 export const VERBOSE_OPTION = new Option(
   "--verbose",
-  "for each request to the service, print the attempt, its id and the servers on its way, and where the token came from",
+  "print the version of this program and of Node, the service, the proxy, and where the token came from",
 );
 export const JSON_OPTION = new Option("--json", "report in JSON, one object per line");
 export const FILES_OPTION = new Option(
@@ -38,6 +38,11 @@ export const TYPST_OPTION = new Option("--typst <file>", "the Typst to compile w
 export const FONT_PATH_OPTION = new Option(
   "--font-path <folder>",
   "fonts that the service has besides Typst's own; may be repeated",
+).argParser(addValue);
+/** As for `typst compile`. */
+export const FONT_PATH_OPTION_OF_RENDER = new Option(
+  "--font-path <folder>",
+  "a folder of fonts below the root, where they are found in any case; may be repeated",
 ).argParser(addValue);
 export const PACKAGE_PATH_OPTION = new Option("--package-path <folder>", "Typst packages that the service has");
 

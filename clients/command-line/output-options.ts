@@ -83,6 +83,6 @@ export function placeExtension(output: string | undefined): string {
 function refuseOptions(flags: OutputFlags, format: OutputFormat, names: readonly (keyof OutputFlags)[]): void {
   for (const name of names) {
     const option = name === "pdfVersion" ? "pdf-version" : name;
-    if (flags[name] !== undefined) throw new CommandError(`--${option} does not apply to ${format}.`);
+    if (flags[name] !== undefined) throw new CommandError(`--${option} does not apply to ${format}: leave it out.`);
   }
 }

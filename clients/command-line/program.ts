@@ -1,5 +1,6 @@
 /** The commands of `document-rendering`, and what the user reads when one of them fails. */
 import { Command, CommanderError } from "@commander-js/extra-typings";
+import { explainTypstOptions } from "./commands/typst-options.ts";
 import { CommandError, EXIT_CODES } from "./exit-codes.ts";
 import { interruption } from "./interruption.ts";
 import { failedOutcome, writeJson } from "./report.ts";
@@ -31,6 +32,7 @@ export async function runProgram(args: readonly string[]): Promise<void> {
   try {
     const [first = ""] = args;
     const asked = COMMANDS.get(first);
+    explainTypstOptions(args);
     if (asked !== undefined) {
       await asked(program);
     } else if (first !== "--version") {

@@ -1,7 +1,5 @@
 /** Opens a client of the service that the options name, and turns its failures into those of the command. */
-import { REQUEST_ID_HEADER } from "../../protocol/headers.ts";
 import {
-  type Fetch,
   ServiceClient,
   type ServiceClientOptions,
   type ServiceProblem,
@@ -10,7 +8,6 @@ import {
   UnexpectedResponseError,
 } from "../typescript/client.ts";
 import { DEFAULT_SILENCE_TIMEOUT_SECONDS } from "../typescript/silence.ts";
-import { sizeInWords } from "../typescript/size-in-words.ts";
 import { CommandError, EXIT_CODES } from "./exit-codes.ts";
 import { proxyOf, useProxy } from "./proxy.ts";
 import { constraintsFile } from "./service-cache.ts";
@@ -34,7 +31,7 @@ export interface CallFlags extends ServiceOptions {
 }
 
 /**
- * @param tell writes a line of `--verbose`, and that the service is silent
+ * @param tell writes the line of `--verbose`, and that the service is silent
  * @throws CommandError when no token is known, or the URL, the token or a proxy is invalid
  */
 export async function openService(
@@ -60,11 +57,9 @@ export async function openService(
     const program = `document-rendering ${VERSION} on Node ${process.versions.node}`;
     tell(`${program}: ${url}${way}, with the token of ${tokenOrigin}`);
   }
-  const fetch = options.verbose ? makeVerboseFetch(tell) : undefined;
   const client = new ServiceClient({
     url,
     token,
-    fetch,
     constraintsStore: constraintsFile(url),
     silenceTimeoutSeconds: Math.max(options.timeout ?? 0, DEFAULT_SILENCE_TIMEOUT_SECONDS),
     onSilence: options.json ? undefined : sayOnce(url, tell),
@@ -109,32 +104,4 @@ export function failAsCommand(url: string): (error: unknown) => never {
 
 export function failureInWords(reason: ServiceProblem | ServiceUnreachableError, url: string): string {
   return reason instanceof ServiceUnreachableError ? whyUnreachable(reason, url) : `${reason.code}: ${reason.detail}`;
-}
-
-/** Header fields that name the servers on the way, and how long each step took. */
-const HOP_FIELDS = ["Server-Timing", "Via", "Server", "CF-Ray", "Retry-After"];
-
-/** Prints, for each exchange, the attempt, the answer, its request id, and the servers on its way. */
-function makeVerboseFetch(tell: (line: string) => void): Fetch {
-  const tries = new Map<string, number>();
-  return async (input, init) => {
-    const request = `${init?.method ?? "GET"} ${String(input)}`;
-    const count = (tries.get(request) ?? 0) + 1;
-    tries.set(request, count);
-    const body = init?.body instanceof Uint8Array ? ` with ${sizeInWords(init.body.length)}` : "";
-    const startMilliseconds = performance.now();
-    const after = () => `after ${Math.round(performance.now() - startMilliseconds)} ms`;
-    try {
-      const response = await fetch(input, init);
-      const { headers, status } = response;
-      const id = headers.get(REQUEST_ID_HEADER);
-      const hops = HOP_FIELDS.filter((name) => headers.has(name)).map((name) => `${name}: ${headers.get(name)}`);
-      const parts = [`${status} ${after()}`, ...(id === null ? [] : [`request id ${id}`]), ...hops];
-      tell(`try ${count}, ${request}${body}: ${parts.join("; ")}`);
-      return response;
-    } catch (error) {
-      tell(`try ${count}, ${request}${body}: no answer ${after()}`);
-      throw error;
-    }
-  };
 }

@@ -96,12 +96,13 @@ export async function checkEach(source: string, flags: CheckFlags, signal: Abort
 
 async function explainFailure(rendered: LocalRender, document: EachDocument, project: Project): Promise<string | null> {
   if (rendered.kind === "refused") {
-    const { problem, request } = rendered;
-    return problemInWords(problem, true, problemDetails(problem, { project, data: dataOf(document), request }));
+    const { problem, request, failed } = rendered;
+    const words = problemInWords(problem, true, problemDetails(problem, { project, data: dataOf(document), request }));
+    return failed === null ? words : `${words}\n${failed.text}`;
   }
   const { ok, text, reason } = rendered.compiled;
   if (ok) return null;
-  const notSent = await describeNotSent(project, rendered.compiled, async () => null);
+  const notSent = await describeNotSent(project, rendered.compiled);
   const notes = notSent.map((note) => `note: ${note}`);
   return [...(text === "" ? [] : [text]), ...(reason === null ? [] : [`error: ${reason}`]), ...notes].join("\n");
 }

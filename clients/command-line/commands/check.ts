@@ -29,10 +29,11 @@ import { completeFlags } from "../project/saved-options.ts";
 import { openDocumentProject } from "../project/template-findings.ts";
 import { reportProblem, writeJson } from "../report.ts";
 import { printableLine, say } from "../terminal.ts";
-import { type CheckFlags, defineCheckCommand } from "./flags.ts";
+import { type CheckFlags, defineCheckCommand, withOutput } from "./flags.ts";
 
 export function addCheckCommand(program: Command, signal: AbortSignal): void {
-  defineCheckCommand(program).action(async (source, flags) => {
+  defineCheckCommand(program).action(async (source, place, named) => {
+    const flags = withOutput(named, place);
     for (const name of ["line", "delimiter"] as const) {
       if (flags[name] !== undefined && flags.each === undefined) throw new CommandError(`--${name} needs --each.`);
     }
@@ -62,10 +63,13 @@ async function checkProject(
   const local = await localSettings(flags);
   const rendered = await renderLocally(project, data, { options: output, local }, signal);
   if (rendered.kind === "refused") {
-    const { problem, request } = rendered;
+    const { problem, request, failed } = rendered;
     const details = problemDetails(problem, { project, data, request });
     const json = flags.json ? process.stdout : null;
-    return { exitCode: reportProblem({ problem, checkedLocally: true }, details, json), page: null };
+    const exitCode = reportProblem({ problem, checkedLocally: true }, details, json);
+    if (failed !== null && flags.json) writeJson({ outcome: "not-compiled", ...failed });
+    else if (failed !== null) sayDiagnostics(failed.text);
+    return { exitCode, page: null };
   }
   const { compiled } = rendered;
   const capabilities = makeCapabilitiesReader(flags.url, signal);
@@ -73,11 +77,7 @@ async function checkProject(
   const missing = await compareWithService(rendered, checked, signal);
   const page = await keepPages(compiled, project, rendered.output, flags);
   if (flags.open && !flags.watch && page !== null) await openPage(resolve(page));
-  const compileAgain = async (fuller: Project) => {
-    const again = await renderLocally(fuller, data, { options: output, local }, signal);
-    return again.kind === "compiled" ? again.compiled : null;
-  };
-  const notSent = await describeNotSent(project, compiled, compileAgain);
+  const notSent = await describeNotSent(project, compiled);
   const notes = [...project.notes, ...(data?.notes ?? []), ...notSent];
   if (rendered.output.format === "pdf") {
     const [pdf] = compiled.files;

@@ -10,6 +10,7 @@ import {
   PPI,
 } from "../../../rules/output-options.ts";
 import { E_INVOICE_OPTION, PROFILE_OPTION } from "../e-invoice.ts";
+import { CommandError } from "../exit-codes.ts";
 import * as options from "../options.ts";
 import { formatOf } from "../output-options.ts";
 import { commandToCopy } from "../terminal.ts";
@@ -55,6 +56,7 @@ export function defineRenderCommand(program: Command) {
       "how long each document may take, tries included; with --each, each try",
       options.secondsUpTo(MAX_TIMEOUT_SECONDS),
     )
+    .addOption(options.FONT_PATH_OPTION_OF_RENDER)
     .option("--dry-run", "list what would be sent, and send nothing")
     .addOption(options.VERBOSE_OPTION)
     .addOption(options.TOKEN_FILE_OPTION);
@@ -64,6 +66,7 @@ function defineProjectCommand(program: Command, name: "render" | "check", output
   return program
     .command(name)
     .argument("<source>", "a Typst source, or a folder")
+    .argument("[output]", "the same as --output, as for typst compile")
     .option("-o, --output <file>", outputHelp)
     .option("-d, --data <file>", "JSON that the source reads as `data`; - is standard input")
     .option(
@@ -74,6 +77,9 @@ function defineProjectCommand(program: Command, name: "render" | "check", output
     .addOption(options.DELIMITER_OPTION)
     .addOption(options.FILES_OPTION)
     .addOption(options.ROOT_OPTION)
+    .addOption(
+      new Option("--ignore-system-fonts", "as always: it is taken for those who know typst compile").hideHelp(),
+    )
     .addOption(options.INPUT_OPTION)
     .addOption(options.DATA_AS_INPUT_OPTION)
     .addOption(new Option("--format <format>", "by default the extension of the output").choices(OUTPUT_FORMATS))
@@ -97,6 +103,16 @@ function defineProjectCommand(program: Command, name: "render" | "check", output
     )
     .addOption(options.URL_OPTION)
     .addOption(options.JSON_OPTION);
+}
+
+/** `typst compile` takes the output as its second argument. @throws CommandError when the option names it as well */
+export function withOutput<Flags extends { readonly output?: string | undefined }>(
+  flags: Flags,
+  output: string | undefined,
+): Flags {
+  if (output === undefined) return flags;
+  if (flags.output !== undefined) throw new CommandError(`Both ${output} and --output name the output: leave one out.`);
+  return { ...flags, output };
 }
 
 function readStandards(value: string): PdfStandard[] {

@@ -1,4 +1,5 @@
 /** `render`: sends a project to the service and writes the document that comes back. */
+import { resolve } from "node:path";
 import type { Command } from "@commander-js/extra-typings";
 import type { RetryEvent, RetryOptions, ServiceProblem } from "../../typescript/client.ts";
 import type { WantedFonts } from "../../typescript/fonts/missing-fonts.ts";
@@ -27,6 +28,7 @@ import { extensionOf, outputOf, STANDARD_OUTPUT } from "../output-options.ts";
 import { fitRequest, importsPackages } from "../packages/service-packages.ts";
 import { startProgress } from "../progress.ts";
 import { requireValidData } from "../project/data-schema.ts";
+import { isBelow, projectFolder } from "../project/folder.ts";
 import { problemDetails, type SentProject, sizeInLines } from "../project/problem-details.ts";
 import { projectName } from "../project/project.ts";
 import { readData, requestOf } from "../project/request.ts";
@@ -37,14 +39,15 @@ import { asCommandError, failAsCommand, failureInWords, openService } from "../s
 import { serviceCapabilities } from "../service-cache.ts";
 import { printableLine, say } from "../terminal.ts";
 import { planRender } from "./dry-run.ts";
-import { checkCommand, defineRenderCommand, type RenderFlags } from "./flags.ts";
+import { checkCommand, defineRenderCommand, type RenderFlags, withOutput } from "./flags.ts";
 
 /** At least half a second lies between two: more than the longest `--timeout` has room for. */
 const MAX_BUSY_ATTEMPTS = 10_000;
 
 export function addRenderCommand(program: Command, signal: AbortSignal): void {
-  defineRenderCommand(program).action(async (source, named) => {
-    const flags = await completeFlags(source, named);
+  defineRenderCommand(program).action(async (source, place, named) => {
+    const flags = await completeFlags(source, withOutput(named, place));
+    await requireFontsBelowRoot(source, flags);
     if (flags.each === undefined) {
       process.exitCode = await render(source, flags, signal);
     } else {
@@ -52,6 +55,19 @@ export function addRenderCommand(program: Command, signal: AbortSignal): void {
       process.exitCode = await renderEach(source, flags, signal);
     }
   });
+}
+
+/** The fonts of a document come with it; of those elsewhere, nothing would be sent. */
+async function requireFontsBelowRoot(source: string, { root, fontPath = [] }: RenderFlags): Promise<void> {
+  const top = root === undefined ? await projectFolder(source) : resolve(root);
+  for (const folder of fontPath) {
+    if (isBelow(top, resolve(folder))) continue;
+    throw new CommandError(
+      printableLine(
+        `--font-path ${folder} is not below ${top}: copy the fonts there, where they are found by themselves, or name a --root that holds them.`,
+      ),
+    );
+  }
 }
 
 async function render(source: string, flags: RenderFlags, signal: AbortSignal): Promise<number> {

@@ -43,8 +43,10 @@ import { printable, printableLine, say } from "../terminal.ts";
 
 type TestFlags = ReturnType<ReturnType<typeof defineTestCommand>["opts"]>;
 
-/** Enough to see each letter, and small to keep. */
-const DEFAULT_PPI = 72;
+/** Typst draws a filled rule of half a point at any place from here on; at 72, every other one vanishes. */
+const DEFAULT_PPI = 144;
+/** Instead of a case, for a template none of whose cases could run. */
+const ALL_CASES = "(all)";
 /** The most that any deployment puts into an archive. */
 const MAX_PAGES = LIMIT_SETTINGS.max_output_files.max;
 
@@ -82,7 +84,23 @@ export function addTestCommand(program: Command, signal: AbortSignal): void {
   defineTestCommand(program).action(async (sources, flags) => {
     for (const place of [flags.report, flags.junit]) if (place !== undefined) await requireOutputPlace(place);
     const results: CaseResult[] = [];
-    for (const source of sources) results.push(...(await testTemplate(source, flags, signal)));
+    let ended: CommandError | null = null;
+    for (const source of sources) {
+      try {
+        await testTemplate(source, flags, signal, results);
+      } catch (error) {
+        if (!(error instanceof CommandError)) throw error;
+        ended ??= error;
+        const failed = { template: source, name: ALL_CASES, failure: error.message };
+        results.push({ ...failed, differences: [], pages: 0, seconds: 0 });
+        // The next template would wait as long.
+        if (error.exitCode === EXIT_CODES.unreachable) break;
+      }
+    }
+    if (ended !== null && results.every(({ name }) => name === ALL_CASES)) {
+      await writeReports(results, flags.report, flags.junit);
+      throw ended;
+    }
     process.exitCode = await report(sources, results, flags);
   });
 }
@@ -95,7 +113,13 @@ function readTolerance(value: string): number {
 /** @throws CommandError that says why there are no pages */
 type Renderer = (data: DataText, pageOptions: PageOptions) => Promise<readonly Buffer[]>;
 
-async function testTemplate(source: string, flags: TestFlags, signal: AbortSignal): Promise<CaseResult[]> {
+/** Adds each result at once: those before an error count. @throws CommandError when the cases cannot run */
+async function testTemplate(
+  source: string,
+  flags: TestFlags,
+  signal: AbortSignal,
+  results: CaseResult[],
+): Promise<void> {
   const { root, files: patterns = [] } = flags;
   const options = { command: "test", root, inputs: flags.input, patterns, leaveOut: [] } as const;
   const cases = await readCases(await collectProject(source, { ...options, data: [STANDARD_INPUT] }));
@@ -111,17 +135,15 @@ async function testTemplate(source: string, flags: TestFlags, signal: AbortSigna
       ? await localRenderer(project, flags, signal)
       : await remoteRenderer(project, await openService(flags), signal);
   const progress = startProgress("");
-  const results: CaseResult[] = [];
   try {
-    for (const one of cases) {
-      progress.say(`${one.name}: ${results.length + 1} of ${cases.length}`);
+    for (const [index, one] of cases.entries()) {
+      progress.say(`${one.name}: ${index + 1} of ${cases.length}`);
       results.push(await runCase(one, project, render, flags));
       signal.throwIfAborted();
     }
   } finally {
     progress.stop();
   }
-  return results;
 }
 
 async function runCase(one: TemplateCase, project: Project, render: Renderer, flags: TestFlags): Promise<CaseResult> {
@@ -159,7 +181,10 @@ async function localRenderer(project: Project, flags: TestFlags, signal: AbortSi
   const local = await localSettings(flags, anyTypstProblem);
   return async (data, pageOptions) => {
     const rendered = await renderLocally(project, data, { options: archiveOutput(pageOptions), local }, signal);
-    if (rendered.kind === "refused") throw new CommandError(rendered.problem.detail, EXIT_CODES.request);
+    if (rendered.kind === "refused") {
+      const words = [rendered.problem.detail, rendered.failed?.text ?? ""].join("\n").trim();
+      throw new CommandError(words, EXIT_CODES.request);
+    }
     const { ok, text, reason, files } = rendered.compiled;
     if (ok) return files;
     throw new CommandError([text, reason ?? ""].join("\n").trim(), EXIT_CODES.template);
@@ -189,8 +214,7 @@ function archiveOutput({ pages, ppi = DEFAULT_PPI }: PageOptions) {
 async function report(sources: readonly string[], results: readonly CaseResult[], flags: TestFlags): Promise<ExitCode> {
   const failed = results.filter(({ failure }) => failure !== null);
   const reportPath = flags.report ?? (failed.length > 0 ? await defaultReport(sources) : null);
-  if (reportPath !== null) await writeNamed(reportPath, Buffer.from(htmlReport(results)));
-  if (flags.junit !== undefined) await writeNamed(flags.junit, Buffer.from(junitReport(results)));
+  await writeReports(results, reportPath ?? undefined, flags.junit);
   for (const { template, name, failure, pages, differences } of results) {
     const passed = failure === null;
     if (flags.json) {
@@ -209,6 +233,11 @@ async function report(sources: readonly string[], results: readonly CaseResult[]
     if (reportPath !== null) say(printableLine(`The report is ${reportPath}.`));
   }
   return failed.length === 0 ? EXIT_CODES.success : EXIT_CODES.failure;
+}
+
+async function writeReports(results: readonly CaseResult[], html: string | undefined, junit: string | undefined) {
+  if (html !== undefined) await writeNamed(html, Buffer.from(htmlReport(results)));
+  if (junit !== undefined) await writeNamed(junit, Buffer.from(junitReport(results)));
 }
 
 /** Outside the projects, because what is in their folders is sent. */

@@ -63,7 +63,13 @@ export interface Compiled {
 }
 
 export type LocalRender =
-  | { readonly kind: "refused"; readonly problem: ServiceProblem; readonly request: RenderRequest }
+  | {
+      readonly kind: "refused";
+      readonly problem: ServiceProblem;
+      readonly request: RenderRequest;
+      /** Typst's own errors, which a limit would hide; null if it has none. */
+      readonly failed: Pick<Compiled, "text" | "diagnostics"> | null;
+    }
   | { readonly kind: "compiled"; readonly compiled: Compiled; readonly output: Output; readonly limits: Limits };
 
 export interface LocalOptions {
@@ -88,8 +94,21 @@ export async function renderLocally(
   const request = requestOf(sent, data, options);
   const body = encodeRequest(request);
   const check = checkLocally(body, constraints);
-  if (check.verdict === "refused") return { kind: "refused", problem: check.problem, request };
   const limits = publishedLimits(constraints.limits);
+  if (check.verdict === "refused") {
+    const alone = parseRenderRequest(encodeRequest({ source: "x", output: options }), limits);
+    const compiled = alone.ok
+      ? await compileLocally({ project, data, output: alone.request.output, local, limits }, signal)
+      : null;
+    const failed = compiled === null || compiled.ok || compiled.text === "" ? null : compiled;
+    const { problem } = check;
+    return {
+      kind: "refused",
+      problem,
+      request,
+      failed: failed && { text: failed.text, diagnostics: failed.diagnostics },
+    };
+  }
   const parsed = parseRenderRequest(body, limits);
   if (!parsed.ok) {
     // Only if the service has rules that this program does not know.

@@ -5,6 +5,7 @@
 import fs, { type Dirent } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { isAbsolute, join, posix, relative, sep } from "node:path";
+import { isOutputFormat } from "../../../rules/output-options.ts";
 import { CommandError } from "../exit-codes.ts";
 import { printableLine } from "../terminal.ts";
 import { CollectedFiles, MAX_FILES, refuseIfTooLarge, tooManyFiles } from "./collected-files.ts";
@@ -140,7 +141,11 @@ async function chooseKeys({ root, ignored }: SourceFolder, asked: readonly Asked
     // The caller knows of the file, whatever the rules are for.
     if (matching.length === 0 && (await isFile(path))) matching.push(key);
     if (matching.length === 0) {
-      if (statNow(path) === undefined && !/[*?[\]{}]/.test(pattern)) throw await makeMissingFileError(path, path);
+      if (statNow(path) === undefined && !/[*?[\]{}]/.test(pattern) && !isOutputFormat(pattern))
+        throw await makeMissingFileError(path, path);
+      if (isOutputFormat(pattern)) {
+        throw new CommandError(`-f ${pattern}: -f names files here. The format is --format ${pattern}.`);
+      }
       const matches = `--files ${pattern} matches no file in ${root} that is not ignored.`;
       throw new CommandError(printableLine(`${matches} An ignored file is sent if it is named exactly.`));
     }

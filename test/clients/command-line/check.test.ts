@@ -173,6 +173,21 @@ it("writes the document to the file of --output", async () => {
   expect(PNG.sync.read(await readFile(join(folder, "out/page.png"))).width).toBe(298);
 });
 
+it("shows Typst's own error beside a limit that the project exceeds", async () => {
+  const parts = Array.from({ length: 70 }, (_, part) => [`p${part}.typ`, ""] as const);
+  const source = parts.map(([name]) => `#include "${name}"`).join("\n");
+  const folder = await makeProject({ "a.typ": `${source}\n#undefined-name`, ...Object.fromEntries(parts) });
+  const { stderr, exitCode } = await runCommand(folder, ["check", "a.typ"]);
+  expect(stderr).toMatch(/^invalid_file_data: .*error: unknown variable: undefined-name.*a\.typ:71:1/s);
+  expect(exitCode).toBe(3);
+  const { stdout } = await runCommand(folder, ["check", "a.typ", "--json"]);
+  const outcomes = stdout
+    .trim()
+    .split("\n")
+    .map((line): { outcome: string } => JSON.parse(line));
+  expect(outcomes.map(({ outcome }) => outcome)).toEqual(["problem", "not-compiled"]);
+});
+
 it("names the signal that ended Typst", async () => {
   const folder = await makeTemporaryFolder("command-");
   const typst = await makeFakeTypst(`${VERSION_ANSWER}\nkill -9 $$`);

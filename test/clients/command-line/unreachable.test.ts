@@ -406,25 +406,11 @@ describe("a token that is refused", () => {
   });
 });
 
-it("--verbose prints for each request the attempt, its id and the servers on its way, and where the token came from", async () => {
-  const service = await startScriptedService((response, count) => {
-    if (count === 1) return full(1)(response);
-    response.setHeader("X-Request-Id", "an-id");
-    response.setHeader("Server-Timing", "receive;dur=1.5");
-    response.setHeader("Via", "1.1 gateway");
-    return sendPdf(response);
-  });
+it("--verbose prints the versions, the service, and where the token came from", async () => {
+  const service = await startScriptedService(sendPdf);
   const { stderr, exitCode } = await render(service.url, {}, "--verbose");
-  const lines = stderr.split("\n");
-  expect(lines[0]).toMatch(
+  expect(stderr.split("\n")[0]).toMatch(
     /^document-rendering .* on Node .*: http:.*, with the token of the variable SERVICE_API_TOKEN$/,
-  );
-  expect(lines[1]).toMatch(/^try 1, GET http:.*\/v1\/constraints: 200 after [0-9]+ ms/);
-  expect(lines[2]).toMatch(
-    /^try 1, POST http:.*\/v1\/render with [0-9]+ bytes: 429 after [0-9]+ ms; .*Retry-After: 1$/,
-  );
-  expect(lines[3]).toMatch(
-    /^try 2, POST .*: 200 after [0-9]+ ms; request id an-id; Server-Timing: receive;dur=1\.5; Via: 1\.1 gateway$/,
   );
   expect(exitCode).toBe(0);
 });
