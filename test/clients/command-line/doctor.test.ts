@@ -259,7 +259,12 @@ describe("a proxy that serves the deployment below a path", () => {
   it.each([
     ["and says which", { "X-Forwarded-Prefix": "/print" }, true, []],
     ["and does not say which", {}, true, ["path: instance"]],
-    ["without the files of its page", { "X-Forwarded-Prefix": "/print" }, false, ["path: page", "header-fields: unsafe"]],
+    [
+      "without the files of its page",
+      { "X-Forwarded-Prefix": "/print" },
+      false,
+      ["path: page", "header-fields: unsafe"],
+    ],
   ])("%s is found to be one", async (_how, fields, isWhole, faults) => {
     const url = new URL("/print/", await startBelow(fields, isWhole));
     expect(faultsOf(await examineTarget(targetOf(url)))).toEqual(faults);

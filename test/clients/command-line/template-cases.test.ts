@@ -26,7 +26,9 @@ it("the pages of all examples are as expected", async () => {
   // Their pages were made on another kind of processor than some that run this test.
   const { exitCode, cases } = await testIn(EXAMPLES, ...EXAMPLE_NAMES, "--tolerance", "0.1");
   expect(cases.map(({ failure }) => failure)).toEqual(cases.map(() => null));
-  expect([...new Set(cases.map(({ template }) => template))]).toEqual(EXAMPLE_NAMES.map((name) => join(name, "main.typ")));
+  expect([...new Set(cases.map(({ template }) => template))]).toEqual(
+    EXAMPLE_NAMES.map((name) => join(name, "main.typ")),
+  );
   expect(exitCode).toBe(0);
 });
 
@@ -142,7 +144,9 @@ describe("a template", () => {
     const notPng = "The expected page 1 is not a PNG as Typst writes it: run the command with --update.";
     // The width and height are 2 ** 31 - 1.
     const large = [0x7f, 0xff, 0xff, 0xff];
-    expect(await damage(16, [...large, ...large])).toMatch(/^Page 1 has 227 × 113 pixels, not 2147483647 × 2147483647:/);
+    expect(await damage(16, [...large, ...large])).toMatch(
+      /^Page 1 has 227 × 113 pixels, not 2147483647 × 2147483647:/,
+    );
     expect(await damage(28, [1])).toBe(notPng);
     expect(await damage(0, [0, 0])).toBe(notPng);
   });
