@@ -41,11 +41,12 @@ const ONLY = [
   ["gate-stands-alone", "^gate/", ["^(gate|protocol|rules|logging)/", NODE], "It is in front of the edge, and knows nothing of what that does."],
   ["logging-stands-alone", "^logging/", ["^logging/", NODE], "Edge and backend write their lines by it, each of its own form."],
   ["backend-leaves", "^backend/(settings|work-directory/paths)\\.ts$", ["^(rules|protocol|typst)/", NODE, "^backend/work-directory/paths\\.ts$"], "They know nothing of what reads them."],
-  ["client-is-portable", "^clients/typescript/", ["^(clients/typescript|protocol|rules)/", READER_OF_PDFS, "^node_modules/(content-disposition|fflate)/"], "It runs in browsers, Node and Workers."],
+  ["client-is-portable", "^clients/typescript/", ["^(clients/(typescript|template)|protocol|rules)/", READER_OF_PDFS, "^node_modules/(content-disposition|fflate)/"], "It runs in browsers, Node and Workers."],
   ["e-invoice-stands-alone", "^clients/e-invoice/", ["^clients/e-invoice/", "^node_modules/(fflate|saxes)/"], "It finishes a PDF wherever that came from."],
   ["data-schema-is-portable", "^clients/data-schema/", ["^(clients/data-schema|rules/json)/", "^node_modules/@hyperjump/(json-schema|browser)/"], "It runs in browsers and Node."],
-  ["cli-is-a-client", "^clients/command-line/", ["^(clients/(command-line|typescript|data-schema|e-invoice)|protocol|rules|typst)/", ...OF_NODE], "It calls the service, and compiles as the service does."],
-  ["playground-is-a-client", "^clients/playground/", ["^(clients/(playground|typescript|data-schema)|protocol|rules|node_modules)/"], "It runs in browsers."],
+  ["template-is-portable", "^clients/template/(?!node-parser\\.ts$)", ["^(clients/template|rules)/", "^node_modules/(smol-toml|valibot)/"], "It runs in browsers and Node, each of which provides the parser."],
+  ["cli-is-a-client", "^clients/command-line/", ["^(clients/(command-line|typescript|data-schema|e-invoice|template)|protocol|rules|typst)/", ...OF_NODE], "It calls the service, and compiles as the service does."],
+  ["playground-is-a-client", "^clients/playground/", ["^(clients/(playground|typescript|data-schema|template)|protocol|rules|node_modules)/"], "It runs in browsers."],
 ];
 
 /** Folders and files from the outermost inwards. Each may import those after it, never those before it. */
@@ -58,7 +59,7 @@ const INWARDS = {
     ...["platform/(cloudflare|node)/", "app.ts", "routes/", "guards/", "problem-answer.ts", "requests/"],
     ...["context.ts", "gathered/", "log/", "settings.ts", "backends/", "body/", "clock.ts"],
   ],
-  "clients/command-line": ["commands/", "cases/", "preview/", "each/", "local/", "project/"],
+  "clients/command-line": ["commands/", "cases/", "each/", "local/", "project/", "packages/", "files/"],
   // What a person sees, from the result to the parts of which all of the page is made.
   "clients/playground": ["result/", "render/", "checks/", "output/", "files/", "editor/", "drafts/", "page/"],
 };

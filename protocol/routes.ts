@@ -97,6 +97,8 @@ export const PLAYGROUND_ROUTES = routesTo([
     "archive-worker.js",
     "schema-worker.js",
     "compiler-worker.js",
+    "template-worker.js",
+    "typst-parser.bin",
     "typst-compiler.bin",
     "libertinus-serif.otf",
     "new-computer-modern-math.otf",

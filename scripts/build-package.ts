@@ -8,7 +8,7 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 import { type BuildOptions, build } from "esbuild";
 import { execa } from "execa";
 import { WITHOUT_UNUSED_FORMATS } from "./assets/bundle-validator.ts";
-import { bundledPackages, licencesOfPackages } from "./assets/licences.ts";
+import { bundledPackages, licencesOfPackages, packagesOf } from "./assets/licences.ts";
 
 const PROJECT = new URL("../", import.meta.url);
 
@@ -21,6 +21,8 @@ interface Package {
   /** By the paths of its exports: their declarations in `types/`, and their files. */
   readonly exports?: Readonly<Record<string, readonly [types: string, code: string]>>;
   readonly more?: object;
+  /** Files that it reads beside its bundle, and where each comes from. */
+  readonly beside?: Readonly<Record<string, string>>;
   readonly bundle: (manifest: Manifest) => BuildOptions;
 }
 
@@ -59,12 +61,20 @@ const PACKAGES: Readonly<Record<string, Package>> = {
     page: "command-line.md",
     licences: "LICENSES-OF-PACKAGES.txt",
     more: { bin: { "document-rendering": "./main.js" } },
+    beside: {
+      // The package `open` looks for this program beside itself, because not every Linux machine has one.
+      "xdg-open": "node_modules/open/xdg-open",
+      "typst-parser.wasm": "node_modules/codemirror-lang-typst/wasm/typst_syntax_bg.wasm",
+    },
     bundle: (manifest) => ({
       entryPoints: { main: "clients/command-line/start.mjs" },
       chunkNames: "[name]-[hash]",
       splitting: true,
       ...bundleForNode(manifest),
-      define: { PACKAGE_VERSION: JSON.stringify(manifest.version) },
+      define: {
+        PACKAGE_VERSION: JSON.stringify(manifest.version),
+        TYPST_PARSER_FILE: JSON.stringify("./typst-parser.wasm"),
+      },
       // Some of the packages are CommonJS and require modules of Node, but nothing else.
       banner: { js: "const require = process.getBuiltinModule;" },
       plugins: [WITHOUT_UNUSED_FORMATS],
@@ -89,7 +99,10 @@ if (chosen === undefined) throw new Error(`there is no package ${name}; there ar
 await buildPackage(chosen, resolve(target ?? fileURLToPath(new URL(`dist/${name}`, PROJECT))));
 process.stdout.write(`dist/${name} is ready\n`);
 
-async function buildPackage({ folder, page, licences, exports, more, bundle }: Package, path: string): Promise<void> {
+async function buildPackage(
+  { folder, page, licences, exports, more, beside = {}, bundle }: Package,
+  path: string,
+): Promise<void> {
   const into = pathToFileURL(`${path}/`);
   await rm(into, { recursive: true, force: true });
   const {
@@ -109,14 +122,16 @@ async function buildPackage({ folder, page, licences, exports, more, bundle }: P
     logLevel: "warning",
     ...bundle(manifest),
   });
-  // The package `open` looks for this program beside itself, because not every Linux machine has one.
-  if (name === "cli") await cp(new URL("node_modules/open/xdg-open", PROJECT), new URL("xdg-open", into));
+  for (const [file, place] of Object.entries(beside)) await cp(new URL(place, PROJECT), new URL(file, into));
   const published = Object.entries(exports ?? {}).map(([entry, [types, code]]) => [
     entry,
     { types: `./types/${types}`, default: `./${code}` },
   ]);
   const all = exports && { exports: { ...Object.fromEntries(published), "./package.json": "./package.json" } };
-  await writeFile(new URL(licences, into), await licencesOfPackages(bundledPackages(metafile)));
+  await writeFile(
+    new URL(licences, into),
+    await licencesOfPackages([...bundledPackages(metafile), ...packagesOf(Object.values(beside))]),
+  );
   await cp(new URL("LICENSE", PROJECT), new URL("LICENSE", into));
   await cp(new URL(`docs/${page}`, PROJECT), new URL("README.md", into));
   const { PACKAGE_REPOSITORY: url } = process.env;

@@ -11,7 +11,7 @@ import {
 } from "../../rules/package-spec.ts";
 
 export const PACKAGES_LOCK_NAME = "packages-lock.json";
-export const PACKAGE_MANIFEST_NAME = "typst.toml";
+const PACKAGE_MANIFEST_NAME = "typst.toml";
 
 /** Bounds the work of a backend's start and the size of `/capabilities.json`. */
 export const MAX_VENDORED_PACKAGES = 1000;

@@ -1,5 +1,6 @@
 /** The commands of `document-rendering`, and what the user reads when one of them fails. */
 import { Command, CommanderError } from "@commander-js/extra-typings";
+import "../template/node-parser.ts";
 import { explainTypstOptions } from "./commands/typst-options.ts";
 import { CommandError, EXIT_CODES } from "./exit-codes.ts";
 import { interruption } from "./interruption.ts";

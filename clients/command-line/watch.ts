@@ -4,8 +4,8 @@ import { realpath } from "node:fs/promises";
 import { basename, dirname, join, relative, resolve, sep } from "node:path";
 import { watch } from "chokidar";
 import { CommandError } from "./exit-codes.ts";
+import { isBelow, projectFolder } from "./files/folder.ts";
 import { runInterruptible } from "./interruption.ts";
-import { isBelow, projectFolder } from "./project/folder.ts";
 import { printableLine, say } from "./terminal.ts";
 
 export interface WatchedProject {

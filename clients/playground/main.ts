@@ -4,7 +4,7 @@ import { CompilerCheck } from "./checks/compiler/compiler-check.ts";
 import { RequestCheck } from "./checks/request-check.ts";
 import type { RequestFields } from "./checks/request-findings.ts";
 import { schemaOf } from "./checks/schema-check.ts";
-import { templateHints } from "./checks/template-hints.ts";
+import { TemplateCheck } from "./checks/template-check.ts";
 import { unusableFiles } from "./checks/unusable-files.ts";
 import { DraftKeeper } from "./drafts/draft-keeper.ts";
 import { DraftStore, FIRST_DRAFT } from "./drafts/draft-store.ts";
@@ -72,10 +72,11 @@ store.onChange((change) => {
 });
 const fields: RequestFields = { tabs, source, data, files, fileTabs, output };
 const compilerCheck = new CompilerCheck(store, () => void check.run());
+const templateCheck = new TemplateCheck(() => void check.run());
 const check = new RequestCheck(
   store,
   fields,
-  [unusableFiles, templateHints, (draft) => compilerCheck.findingsOn(draft)],
+  [unusableFiles, (draft) => templateCheck.hintsOn(draft), (draft) => compilerCheck.findingsOn(draft)],
   () => renderer.continueAfterCheck(),
 );
 const result = new ResultView((finding) => check.goTo(finding));

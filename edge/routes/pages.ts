@@ -33,9 +33,12 @@ const PAGES: Readonly<Record<string, Page | undefined>> = {
   ),
 };
 
-const COMPILER_WORKER = `${PLAYGROUND_FILES_PATH}/compiler-worker.js`;
-/** A worker has a policy of its own. This one compiles WebAssembly and fetches it, and does nothing else. */
-const COMPILER_WORKER_POLICY = "default-src 'none'; script-src 'wasm-unsafe-eval'; connect-src 'self'";
+/** The compiler, and what reads templates by Typst's parser. */
+const WORKERS_WITH_WEBASSEMBLY: ReadonlySet<string> = new Set(
+  ["compiler-worker.js", "template-worker.js", "missing-fonts.js"].map((file) => `${PLAYGROUND_FILES_PATH}/${file}`),
+);
+/** A worker has a policy of its own. These compile WebAssembly and fetch from this deployment, and do nothing else. */
+const WORKER_POLICY = "default-src 'none'; script-src 'wasm-unsafe-eval'; connect-src 'self'";
 
 export async function answerStaticFile({ path, platform, request }: EdgeContext): Promise<Answer> {
   const place = REDIRECTS[path];
@@ -46,7 +49,7 @@ export async function answerStaticFile({ path, platform, request }: EdgeContext)
   const file = await platform.staticFile(page?.file ?? path, request);
   const own = {
     ...(page !== undefined && pageHeaders(page)),
-    ...(path === COMPILER_WORKER && { "Content-Security-Policy": COMPILER_WORKER_POLICY }),
+    ...(WORKERS_WITH_WEBASSEMBLY.has(path) && { "Content-Security-Policy": WORKER_POLICY }),
   };
   return { ...file, headers: { ...file.headers, ...own } };
 }

@@ -27,9 +27,12 @@ export async function readManifest(folder: string): Promise<Manifest> {
 
 /** The folders of the packages that a bundle has files of. */
 export function bundledPackages(metafile: Metafile | undefined): string[] {
-  const folders = Object.keys(metafile?.inputs ?? {}).flatMap(
-    (path) => /^(?:.*\/)?node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path)?.[0] ?? [],
-  );
+  return packagesOf(Object.keys(metafile?.inputs ?? {}));
+}
+
+/** The folders of the packages that files are in. */
+export function packagesOf(paths: readonly string[]): string[] {
+  const folders = paths.flatMap((path) => /^(?:.*\/)?node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path)?.[0] ?? []);
   return [...new Set(folders)];
 }
 

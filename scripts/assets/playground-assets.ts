@@ -7,10 +7,13 @@ import type { ExampleEntry } from "../../clients/playground/drafts/examples.ts";
 import { EXAMPLE_NAMES, examplePath } from "../../protocol/routes.ts";
 import { exampleRequest } from "../examples/example-request.ts";
 import { BROWSER_ALIASES, WITHOUT_UNUSED_FORMATS } from "./bundle-validator.ts";
-import { bundledPackages } from "./licences.ts";
+import { bundledPackages, packagesOf } from "./licences.ts";
 import { provideStaticFile } from "./static-file.ts";
 
 const PROJECT = new URL("../../", import.meta.url);
+
+/** Typst's, as WebAssembly. */
+const PARSER = "node_modules/codemirror-lang-typst/wasm/typst_syntax_bg.wasm";
 
 const BUNDLES = [
   { in: "clients/playground/main.ts", out: "playground" },
@@ -19,6 +22,7 @@ const BUNDLES = [
   { in: "node_modules/pdfjs-dist/build/pdf.worker.mjs", out: "pdf-worker" },
   { in: "clients/playground/checks/schema-worker.ts", out: "schema-worker" },
   { in: "clients/playground/checks/compiler/compiler-worker.ts", out: "compiler-worker" },
+  { in: "clients/playground/checks/template-worker.ts", out: "template-worker" },
   { in: "clients/playground/files/archive-worker.ts", out: "archive-worker" },
   { in: "clients/playground/checks/missing-fonts.ts", out: "missing-fonts" },
   { in: "clients/playground/playground.css", out: "playground" },
@@ -35,8 +39,9 @@ export async function providePlayground(): Promise<string[]> {
     const entry: ExampleEntry = { body: await exampleRequest(name), schema };
     await provideStaticFile(examplePath(name).slice(1), Buffer.from(JSON.stringify(entry)));
   });
-  const [packages] = await Promise.all([provideBundles(), ...copied, ...examples]);
-  return packages;
+  const parser = provideStaticFile("playground/typst-parser.bin", await readFile(new URL(PARSER, PROJECT)));
+  const [packages] = await Promise.all([provideBundles(), parser, ...copied, ...examples]);
+  return [...packages, ...packagesOf([PARSER])];
 }
 
 /** Changes a text in files of packages that are bundled. */

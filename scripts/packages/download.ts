@@ -2,8 +2,11 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { type LockedPackage, packagePathIn } from "../../backend/typst/vendored-packages.ts";
+import { isTypst } from "../../clients/template/file-kinds.ts";
+import "../../clients/template/node-parser.ts";
+import { packagesIn } from "../../clients/template/reads.ts";
+import { parseTemplate } from "../../clients/template/syntax-tree.ts";
 import { comparePackages, formatPackageSpec, type PackageSpec, REGISTRY_NAMESPACE } from "../../rules/package-spec.ts";
-import { findImports } from "../../typst/package-imports.ts";
 import { contentDigest, sha256 } from "../pinned/content-digest.ts";
 import { VendoringError } from "../vendoring/folder-change.ts";
 import { ARCHIVE_LIMITS, type ArchiveLimits, unpackArchive } from "./archive.ts";
@@ -91,4 +94,19 @@ export async function downloadPackage(folder: string, registry: URL, spec: Packa
     locked: { registry: registry.href, archive_sha256: archiveDigest, content_sha256: content },
     imports: findImports(files, templatePath).filter((imported) => formatPackageSpec(imported) !== text),
   };
+}
+
+/**
+ * Which packages the files of a package import, or have in a string, which may be part of a computed import; not those of
+ * the template that the package brings. Too many is better than too few: a missing one is noticed only in a render.
+ */
+function findImports(files: ReadonlyMap<string, Uint8Array>, templatePath: string | null): PackageSpec[] {
+  const found = new Map<string, PackageSpec>();
+  for (const [path, bytes] of files) {
+    const isTemplate = templatePath !== null && path.startsWith(`${templatePath}/`);
+    if (isTemplate || !isTypst(path.toLowerCase())) continue;
+    const template = parseTemplate(new TextDecoder().decode(bytes));
+    for (const { spec } of packagesIn(template)) found.set(formatPackageSpec(spec), spec);
+  }
+  return [...found.values()];
 }

@@ -5,7 +5,7 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 import { type PackageSpec, parsePackageSpec } from "../../rules/package-spec.ts";
 import { VendoringError } from "../vendoring/folder-change.ts";
 import { type ArchiveLimits, type PackageFiles, refusalOfPath, unpackArchive } from "./archive.ts";
-import { readManifest } from "./manifest.ts";
+import { manifestOf } from "./manifest.ts";
 
 /** Where packages are that belong to nobody else, by Typst's own convention. */
 const OWN_NAMESPACE = "local";
@@ -32,7 +32,7 @@ export async function readLocalPackage(place: URL, limits: ArchiveLimits): Promi
 /** Its manifest knows no namespace: that of Typst's folders, if the package is in one, or else `local`. */
 export function specOfLocalPackage(place: URL, files: PackageFiles): PackageSpec {
   const path = fileURLToPath(place);
-  const { name, version } = readManifest(path, files).package;
+  const { name, version } = manifestOf(path, files).package;
   const [namespace = "", ...rest] = path.split(sep).filter(Boolean).slice(-3);
   const isInPlace = rest.join("/") === `${name}/${version}`;
   const spec = parsePackageSpec(`@${isInPlace ? namespace : OWN_NAMESPACE}/${name}:${version}`);

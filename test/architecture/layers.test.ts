@@ -43,7 +43,7 @@ const TARGETS = [
 const INNER_FOLDERS = Object.entries({
   backend: "http observe render typst sandbox launcher work-directory processes start",
   edge: "guards requests gathered log backends body routes",
-  "clients/command-line": "cases preview each local project commands",
+  "clients/command-line": "cases each local project packages files commands",
   "clients/playground": "render checks output files editor drafts page result",
 }).flatMap(([room, names]) => {
   const folders = names.split(" ");
@@ -99,6 +99,8 @@ const REFUSED: readonly (readonly [importer: string, imported: string, rule: str
   ["backend/work-directory/with-settings.ts", "../settings.ts", "backend-imports-inwards"],
   ["backend/with-run.ts", "./start/run.ts", "nobody-imports-the-program"],
   ["scripts/with-nothing.ts", "./absent.ts", "every-import-is-found"],
+  ["clients/template/with-node.ts", "node:fs", "template-is-portable"],
+  ["clients/template/with-client.ts", "../typescript/client.ts", "template-is-portable"],
   ["clients/data-schema/with-client.ts", "../typescript/client.ts", "data-schema-is-portable"],
   ["clients/e-invoice/with-problem.ts", "../../rules/problem.ts", "e-invoice-stands-alone"],
 ];

@@ -7,8 +7,8 @@ import { dirname, join } from "node:path";
 import * as v from "valibot";
 import { PPI } from "../../../rules/output-options.ts";
 import { CommandError } from "../exit-codes.ts";
+import { isFile, readNamed } from "../files/folder.ts";
 import { writeWhole } from "../output-file.ts";
-import { isFile, readNamed } from "../project/folder.ts";
 import { type Project, pathBesideSource } from "../project/project.ts";
 import { printableLine } from "../terminal.ts";
 

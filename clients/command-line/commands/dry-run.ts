@@ -8,11 +8,11 @@ import { type FailedDocument, failuresInLines, isThere, noneSucceeded } from "..
 import { type CommandError, EXIT_CODES, type ExitCode, exitCodeOf } from "../exit-codes.ts";
 import { addWarnings, findMissingFonts, findProjectFonts, requireFonts } from "../missing-fonts.ts";
 import type { ProjectPackage } from "../packages/packages.ts";
-import { fitRequest } from "../packages/service-packages.ts";
 import { progressBar, startProgress } from "../progress.ts";
 import { bodyBytes, inBytes, problemDetails, type SentProject, sentFiles } from "../project/problem-details.ts";
 import type { Project } from "../project/project.ts";
 import { requestOf } from "../project/request.ts";
+import { fitRequest } from "../project/service-packages.ts";
 import { problemOutcome, reportProblem, writeJson } from "../report.ts";
 import { knownConstraints, serviceCapabilities, storedCapabilities } from "../service-cache.ts";
 import { locateService } from "../service-location.ts";

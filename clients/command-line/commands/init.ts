@@ -5,7 +5,7 @@ import type { Command } from "@commander-js/extra-typings";
 import { draftSchema } from "../../data-schema/draft-schema.ts";
 import { SCHEMA_FILE } from "../../data-schema/schema-file.ts";
 import { CommandError, EXIT_CODES } from "../exit-codes.ts";
-import { IGNORE_FILE } from "../project/ignore-rules.ts";
+import { IGNORE_FILE } from "../files/ignore-rules.ts";
 import { commandToCopy, printableLine } from "../terminal.ts";
 
 const MAIN = `// The service puts the JSON of the request here as \`data\`.

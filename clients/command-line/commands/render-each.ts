@@ -14,15 +14,15 @@ import {
 } from "../each/documents.ts";
 import { EACH_RETRY, type EachOutcome, EachRun, summarise } from "../each/run.ts";
 import { CommandError, type ExitCode } from "../exit-codes.ts";
+import { STANDARD_INPUT } from "../files/folder.ts";
 import { fitFiles } from "../fit-files.ts";
 import { runInterruptible } from "../interruption.ts";
 import { addWarnings, findMissingFonts, findProjectFonts, requireFonts, textOfImages } from "../missing-fonts.ts";
 import { outputOf, STANDARD_OUTPUT } from "../output-options.ts";
-import { fitToService } from "../packages/service-packages.ts";
 import { startProgress } from "../progress.ts";
 import { requireValidDocuments } from "../project/data-schema.ts";
-import { STANDARD_INPUT } from "../project/folder.ts";
 import { requestOf } from "../project/request.ts";
+import { fitToService } from "../project/service-packages.ts";
 import { reportProblem, writeJson } from "../report.ts";
 import { failAsCommand, openService } from "../service.ts";
 import { serviceCapabilities } from "../service-cache.ts";

@@ -25,14 +25,14 @@ import {
   writeToStandardOutput,
 } from "../output-file.ts";
 import { extensionOf, outputOf, STANDARD_OUTPUT } from "../output-options.ts";
-import { fitRequest, importsPackages } from "../packages/service-packages.ts";
 import { startProgress } from "../progress.ts";
 import { requireValidData } from "../project/data-schema.ts";
-import { isBelow, projectFolder } from "../project/folder.ts";
+import { isBelow, projectFolder } from "../files/folder.ts";
 import { problemDetails, type SentProject, sizeInLines } from "../project/problem-details.ts";
 import { projectName } from "../project/project.ts";
 import { readData, requestOf } from "../project/request.ts";
 import { completeFlags } from "../project/saved-options.ts";
+import { fitRequest, importsPackages } from "../project/service-packages.ts";
 import { openDocumentProject } from "../project/template-findings.ts";
 import { reportProblem, retryInWords, writeJson } from "../report.ts";
 import { asCommandError, failAsCommand, failureInWords, openService } from "../service.ts";

@@ -3,8 +3,8 @@ import { dirname, resolve } from "node:path";
 import type { Command } from "@commander-js/extra-typings";
 import { draftSchema } from "../../data-schema/draft-schema.ts";
 import { readingInWords, readRows } from "../each/rows.ts";
+import { readInput } from "../files/folder.ts";
 import { DELIMITER_OPTION } from "../options.ts";
-import { readInput } from "../project/folder.ts";
 import { CSV_NAME, JSON_LINES_NAME, requireJson } from "../project/request.ts";
 import { printable, printableLine, say } from "../terminal.ts";
 

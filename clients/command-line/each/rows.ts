@@ -4,8 +4,8 @@
  */
 import { countInWords, firstInWords } from "../../typescript/size-in-words.ts";
 import { CommandError } from "../exit-codes.ts";
+import { utf8Text } from "../files/folder.ts";
 import { type CsvTable, delimiterInWords, looksLikeCsv, quoteColumn, readCsv } from "../project/csv.ts";
-import { utf8Text } from "../project/folder.ts";
 import { arrayItems } from "../project/json-text.ts";
 import { CSV_NAME, JSON_LINES_NAME } from "../project/request.ts";
 

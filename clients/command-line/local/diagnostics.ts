@@ -4,7 +4,7 @@
  */
 import { styleText } from "node:util";
 import { similarName, similarWord } from "../../data-schema/similar-name.ts";
-import { memberNames, olderTypstHint } from "../../typescript/template-text/template-findings.ts";
+import { memberNames, olderTypstHint } from "../../template/older-typst.ts";
 import { type Project, shownPath } from "../project/project.ts";
 import { isAtRoot, originalLines, SENT_SOURCE } from "../project/sent-texts.ts";
 import { printable } from "../terminal.ts";

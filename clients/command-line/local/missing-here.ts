@@ -10,6 +10,8 @@ import { type Script, scriptOf } from "../../../rules/fonts/scripts.ts";
 import { FAMILIES_OF_TYPST } from "../../../rules/fonts/typst-fonts.ts";
 import type { Output } from "../../../rules/output-options.ts";
 import { formatPackageSpec, parsePackageSpec } from "../../../rules/package-spec.ts";
+import { isTypst } from "../../template/file-kinds.ts";
+import { hasName, parseTemplate } from "../../template/syntax-tree.ts";
 import { readDocumentFonts } from "../../typescript/fonts/document-fonts.ts";
 import {
   describeMisplaced,
@@ -22,7 +24,7 @@ import {
 import { describeFontNotes, describeWebFonts, type WantedFonts } from "../../typescript/fonts/missing-fonts.ts";
 import { describeForeignObjects, describeSvgFamilies } from "../../typescript/fonts/svg-fonts.ts";
 import { suggestProjectFamily } from "../missing-fonts.ts";
-import { howToProvide } from "../packages/package-folders.ts";
+import { findPackage, howToProvide } from "../packages/package-folders.ts";
 import type { MissingPackage } from "../packages/packages.ts";
 import type { Project } from "../project/project.ts";
 import type { DataText } from "../project/request.ts";
@@ -37,11 +39,9 @@ const PROBE: Output = { format: "pdf", filename: null, version: null, standards:
 const PLAIN_PDF: Output = { ...PROBE, standards: [] };
 const FOREIGN_OBJECT = "image contains foreign object";
 const UNKNOWN_FAMILY = /^unknown font family: (.*)$/;
-/**
- * What can put characters beyond ASCII on a page: the characters, their names, other languages, packages. Every font
- * has ASCII.
- */
-const BEYOND_ASCII = /[^\0-\x7f]|\\u|\b(?:emoji|sym|lang)\b|from-unicode|"@/;
+const BEYOND_ASCII = /[^\0-\x7f]|\\u/;
+/** By these, a template puts characters beyond ASCII on a page without writing them. */
+const NAMES_BEYOND_ASCII: ReadonlySet<string> = new Set(["emoji", "sym", "lang", "from-unicode"]);
 
 type CompiledRender = Extract<LocalRender, { readonly kind: "compiled" }>;
 
@@ -135,9 +135,15 @@ function missingPackages({ diagnostics }: Compiled, { packages }: Project, { pac
 }
 
 /** For an import that the project computes, only Typst knows the name. */
-function explainMissing(name: string, { packages }: Project, isUnknownThere: boolean): string[] {
+function explainMissing(name: string, { packages, root }: Project, isUnknownThere: boolean): string[] {
   const spec = parsePackageSpec(name);
   const { importedBy, advice } = packages.missing.find((one) => one.name === name) ?? {};
+  const place = spec === null || importedBy !== undefined ? null : findPackage(spec, root);
+  if (place?.kind === "found") {
+    return [
+      `${name} is on this machine, in ${place.path}, but is not sent, because the template computes its name: to send it, write "${name}" as one string in the template.`,
+    ];
+  }
   const todo = advice ?? (spec === null ? "" : howToProvide(spec));
   const who = isUnknownThere ? "This machine does not have" : "Neither the service nor this machine has";
   return [`${who} ${name}${importedBy === undefined ? "" : `, which ${importedBy} imports`}. ${todo}`];
@@ -150,6 +156,17 @@ interface MissingText {
   readonly scripts: readonly Script[] | null;
 }
 
+/** By the characters themselves, their names, other languages, or packages. Every font has ASCII. */
+function mayShowBeyondAscii({ source, files, packages }: Project): boolean {
+  if (packages.found.length + packages.missing.length > 0) return true;
+  const texts = files.filter(({ bytes }) => isUtf8(bytes));
+  if ([source, ...texts.map(({ bytes }) => bytes)].some((bytes) => BEYOND_ASCII.test(bytes.toString("latin1")))) {
+    return true;
+  }
+  const sources = [source, ...texts.filter(({ key }) => isTypst(key)).map(({ bytes }) => bytes)];
+  return sources.some((bytes) => hasName(parseTemplate(bytes.toString("utf8")), NAMES_BEYOND_ASCII));
+}
+
 /** Exactly what the document shows: in a font that is none for its script, or in boxes. */
 async function missingText(
   rendered: CompiledRender,
@@ -158,10 +175,7 @@ async function missingText(
   signal: AbortSignal,
 ) {
   const { project, data } = compilation;
-  const texts = [project.source, ...project.files.map(({ bytes }) => bytes).filter(isUtf8)];
-  const mayLack =
-    BEYOND_ASCII.test(data?.text ?? "") || texts.some((bytes) => BEYOND_ASCII.test(bytes.toString("latin1")));
-  if (!mayLack) return [];
+  if (!BEYOND_ASCII.test(data?.text ?? "") && !mayShowBeyondAscii(project)) return [];
   const plain = { ...compilation, output: PLAIN_PDF };
   const { files } = rendered.output.format === "pdf" ? rendered.compiled : await compileLocally(plain, signal);
   const document = readDocumentFonts(files[0] ?? Buffer.alloc(0));

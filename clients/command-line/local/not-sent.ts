@@ -3,7 +3,7 @@
  * a compilation shows it. Typst stops at the first one.
  */
 import { extname, relative } from "node:path";
-import { isBelow, keyBelow, leadsToFileBelow } from "../project/folder.ts";
+import { isBelow, keyBelow, leadsToFileBelow } from "../files/folder.ts";
 import type { Project } from "../project/project.ts";
 import { commandToCopy, printableLine } from "../terminal.ts";
 import type { Compiled } from "./compile.ts";

@@ -5,15 +5,18 @@
 import { type Dirent, readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { join, posix } from "node:path";
 import createRules from "ignore";
-import { parse as parseToml } from "smol-toml";
-import * as v from "valibot";
-import { isNotForDocuments, isReadableByTypst, PACKAGE_MANIFEST } from "../../typescript/package-parts.ts";
-import { removeComments } from "../../typescript/template-text/typst-text.ts";
-import { isBelow } from "../project/folder.ts";
-import { readLiterals, stringLiterals } from "../project/literals.ts";
-import { isTypst, keyOf } from "../project/reads.ts";
-import { OUT_OF_TIME, runWithinSeconds } from "../project/time-limit.ts";
-import { isSecret, isVisible, type SendingRules, whyNotSent } from "../project/unexpected-files.ts";
+import { isReadableByTypst, isTypst } from "../../template/file-kinds.ts";
+import {
+  isNotForDocuments,
+  PACKAGE_MANIFEST,
+  type PackageManifest,
+  readManifest,
+} from "../../template/package-parts.ts";
+import { computingFunctions, readPaths, readsOf } from "../../template/reads.ts";
+import { parseTemplate } from "../../template/syntax-tree.ts";
+import { isBelow, keyOf } from "../files/folder.ts";
+import { OUT_OF_TIME, runWithinSeconds } from "../files/time-limit.ts";
+import { isSecret, isVisible, type SendingRules, whyNotSent } from "../files/unexpected-files.ts";
 
 /** Far above what a package has, and any limit that a deployment can have for a file. */
 const MAX_ENTRIES = 20_000;
@@ -28,34 +31,17 @@ export interface PackageFiles {
   readonly leftOut: readonly string[];
 }
 
-/** The manifest, `typst.toml`, as far as it decides which files are sent. It may be anybody's. */
-const manifest = v.object({
-  package: v.object({
-    name: v.string(),
-    version: v.string(),
-    entrypoint: v.string(),
-    /** In the syntax of `.gitignore`: what the author leaves out of the published package. */
-    exclude: v.optional(v.array(v.string()), []),
-  }),
-  template: v.optional(v.object({ path: v.optional(v.string()), thumbnail: v.optional(v.string()) }), {}),
-});
-
-export type PackageManifest = v.InferOutput<typeof manifest>;
-
 /** Null if the folder is no package that Typst could use. */
 export function readPackageManifest(folder: string): PackageManifest | null {
   const bytes = new PackageReader(folder).read(PACKAGE_MANIFEST);
-  try {
-    return bytes && v.parse(manifest, parseToml(new TextDecoder("utf-8", { fatal: true }).decode(bytes)));
-  } catch {
-    return null;
-  }
+  const read = bytes === null ? null : readManifest(bytes);
+  return read?.ok ? read.manifest : null;
 }
 
 /** @param rules of the folder */
 export async function readPackageFiles(
   folder: string,
-  { package: about, template }: PackageManifest,
+  { package: about, template: ofTemplate }: PackageManifest,
   rules: SendingRules,
 ): Promise<PackageFiles> {
   const reader = new PackageReader(folder);
@@ -77,15 +63,16 @@ export async function readPackageFiles(
   await add(posix.normalize(about.entrypoint).replace(/^\//, ""));
   let others: readonly string[] | null = null;
   for (let path = queue.shift(); path !== undefined; path = queue.shift()) {
-    const text = removeComments(files.get(path)?.toString("utf8") ?? "");
-    const reads = readLiterals(text);
-    for (const literal of stringLiterals(text)) {
+    const template = parseTemplate(files.get(path)?.toString("utf8") ?? "");
+    const reads = readPaths(template);
+    for (const literal of readsOf(template).strings) {
       const target = keyOf(literal, path);
       if (target !== null) await add(target, reads.has(literal));
     }
-    if (others !== null || !READS_COMPUTED_PATH.test(text)) continue;
+    const mayReadOthers = readsOf(template).handsOnFunctions || computingFunctions(template).length > 0;
+    if (others !== null || !mayReadOthers) continue;
     others = keepUnexcluded(reader.listReadable(), about.exclude).filter(
-      (other) => !isOf(template.path, other) && other !== template.thumbnail?.replace(/^\.?\//, ""),
+      (other) => !isOf(ofTemplate?.path, other) && other !== ofTemplate?.thumbnail?.replace(/^\.?\//, ""),
     );
     for (const other of others) {
       if (!isSecret(other) && (await isVisible(other, rules.ignored))) await add(other);
@@ -93,13 +80,6 @@ export async function readPackageFiles(
   }
   return { files, leftOut: reader.leftOut };
 }
-
-/**
- * A function that reads a file, called with something else than a path in quotation marks, or bytes, or under another name. `cbor` decodes what
- * plugins return.
- */
-const READS_COMPUTED_PATH =
-  /(?<![\w.-]|\b(?:let|set)\s)(?:image|read|json|csv|toml|yaml|xml|bibliography|plugin)\s*\((?!\s*(?:\)|bytes\b|"(?:[^"\\\n]|\\.)*"\s*[,)]))|\b(?:import|include)\s+(?:"[^"\n]*"|[\w.]+)\s*\+|[=(,:][ \t]*(?:image|read|json|csv|toml|yaml|xml|bibliography|plugin)[ \t]*[\n,;)]/;
 
 function keepUnexcluded(paths: readonly string[], exclude: readonly string[]): readonly string[] {
   const kept = runWithinSeconds(MAX_SECONDS_FOR_RULES, () =>

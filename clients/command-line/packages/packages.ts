@@ -3,18 +3,14 @@
  * below `packages/`, where the service looks for them first.
  */
 import { describeInvalidKey, isValidKey } from "../../../rules/files-rules.ts";
-import {
-  findQuotedSpecs,
-  formatPackageSpec,
-  type PackageSpec,
-  parsePackageSpec,
-  requestPackageFolder,
-} from "../../../rules/package-spec.ts";
-import { PACKAGE_MANIFEST } from "../../typescript/package-parts.ts";
-import { removeComments, removeCommentsAndRawText } from "../../typescript/template-text/typst-text.ts";
-import type { CollectedFiles } from "../project/collected-files.ts";
-import { isTypst, type ReadingProject } from "../project/reads.ts";
-import { type PackageManifest, readPackageFiles, readPackageManifest } from "./package-files.ts";
+import { formatPackageSpec, type PackageSpec, requestPackageFolder } from "../../../rules/package-spec.ts";
+import { isTypst } from "../../template/file-kinds.ts";
+import { PACKAGE_MANIFEST, type PackageManifest } from "../../template/package-parts.ts";
+import { packagesIn } from "../../template/reads.ts";
+import { parseTemplate } from "../../template/syntax-tree.ts";
+import type { CollectedFiles } from "../files/collected-files.ts";
+import type { SendingRules } from "../files/unexpected-files.ts";
+import { readPackageFiles, readPackageManifest } from "./package-files.ts";
 import { findPackage, howToProvide, type PackageBaseName } from "./package-folders.ts";
 
 export interface ProjectPackage {
@@ -47,6 +43,15 @@ interface CollectedPackages extends ProjectPackages {
   readonly notes: readonly string[];
 }
 
+interface ImportingProject {
+  readonly root: string;
+  readonly sourceKey: string;
+  readonly source: Buffer;
+  /** The name of a file for messages. */
+  readonly show: (key: string) => string;
+  readonly rules: SendingRules;
+}
+
 interface ImportingFile {
   readonly shownAs: string;
   readonly text: string;
@@ -55,8 +60,6 @@ interface ImportingFile {
 /** A project that imports more is made by a program, or to keep this one busy. */
 const MAX_PACKAGES = 200;
 const MAX_LEFT_OUT = 5;
-/** Where Typst looks for a name. Others in quotation marks may be computed imports, or only text. */
-const IMPORT = /\b(?:import|include)\s*\(?\s*"(@[^"\n]{1,200})"/g;
 
 interface Wanted {
   readonly spec: PackageSpec;
@@ -67,7 +70,7 @@ interface Wanted {
 /** Adds their files to those of the project. @throws CommandError when no service accepts so many files, or so much */
 export async function addPackages(
   files: CollectedFiles,
-  { root, sourceKey, source, show, rules }: ReadingProject,
+  { root, sourceKey, source, show, rules }: ImportingProject,
 ): Promise<CollectedPackages> {
   const wanted = new Map<string, Wanted>();
   const want = (file: ImportingFile) => {
@@ -105,7 +108,7 @@ export async function addPackages(
         if (!files.has(key)) files.set(key, bytes);
         keys.push(key);
       } else leftOut.push(`${path} is not sent: ${describeInvalidKey(key)}.`);
-      if (path.endsWith(".typ")) want({ shownAs: `${name}/${path}`, text: bytes.toString("utf8") });
+      if (isTypst(path)) want({ shownAs: `${name}/${path}`, text: bytes.toString("utf8") });
     }
     notes.push(...leftOut.slice(0, MAX_LEFT_OUT).map((sentence) => `${name}: ${sentence}`));
     const bytes = keys.reduce((sum, key) => sum + (files.get(key)?.length ?? 0), 0);
@@ -145,18 +148,9 @@ function isOf({ name, version }: PackageSpec, manifest: PackageManifest | null):
 
 function importsIn({ shownAs, text }: ImportingFile): Wanted[] {
   if (!text.includes('"@')) return [];
-  const plain = removeCommentsAndRawText(text);
-  const imports: Wanted[] = [];
-  let line = 1;
-  let lineStart = 0;
-  for (const { index, 1: literal = "" } of plain.matchAll(IMPORT)) {
-    for (let end = plain.indexOf("\n", lineStart); end !== -1 && end < index; end = plain.indexOf("\n", lineStart)) {
-      line++;
-      lineStart = end + 1;
-    }
-    const spec = parsePackageSpec(literal);
-    if (spec !== null) imports.push({ spec, importedBy: `${shownAs}:${line}`, isImport: true });
-  }
-  const others = findQuotedSpecs(removeComments(text)).map((spec) => ({ spec, importedBy: shownAs, isImport: false }));
-  return [...imports, ...others];
+  return packagesIn(parseTemplate(text)).map(({ spec, line, isImport }) => ({
+    spec,
+    importedBy: isImport ? `${shownAs}:${line}` : shownAs,
+    isImport,
+  }));
 }

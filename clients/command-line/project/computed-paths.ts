@@ -3,44 +3,12 @@
  * names are in its sources or in the data. Of a folder that the caller names, also all of the kinds that it may read.
  */
 import { isUtf8 } from "node:buffer";
-import { removeCommentsAndRawText } from "../../typescript/template-text/typst-text.ts";
-
-const IMAGES = ["png", "jpg", "jpeg", "gif", "webp", "svg", "pdf"];
-/** The extensions of what a function reads; null for any. */
-const KINDS: Readonly<Record<string, readonly string[] | null>> = {
-  include: ["typ"],
-  import: ["typ"],
-  image: IMAGES,
-  read: null,
-  json: ["json"],
-  csv: ["csv", "tsv"],
-  toml: ["toml"],
-  yaml: ["yaml", "yml"],
-  xml: ["xml"],
-  cbor: ["cbor"],
-  bibliography: ["bib", "yaml", "yml"],
-  plugin: ["wasm"],
-  attach: null,
-};
-
-/** A call of a function that reads files, or an import, whose path is not one literal. */
-const COMPUTED =
-  /\b(image|read|json|csv|toml|yaml|xml|cbor|bibliography|plugin|attach)\((?!\s*(?:"(?:[^"\\\n]|\\.){0,1024}"\s*[,)]|bytes\b|\)|\.\.|[\w-]+\s*:))|\b(include|import)\s+(?=\(|"[^"\n]{0,1024}"\s*\+)|(?:^|[#{;])[ \t]*(include)\s+(?=[a-z][\w.-]*\s*[\n;.)\]}(+])/gm;
-
-/** The functions that a source calls with a computed path. */
-export function computingFunctions(source: string): string[] {
-  const found = new Set<string>();
-  for (const [, call, statement, variable] of removeCommentsAndRawText(source).matchAll(COMPUTED)) {
-    found.add(call ?? statement ?? variable ?? "");
-  }
-  return [...found];
-}
+import { extensionOf, FILE_FUNCTIONS, mayHaveNames } from "../../template/file-kinds.ts";
 
 /** More names are no template's. */
 const MAX_NAMES = 200_000;
 /** A larger file is no list of names. */
 const MAX_TEXT_BYTES = 16 * 1024 ** 2;
-const HAS_NAMES = /\.(?:jsonl?|ndjson|csv|tsv|toml|ya?ml|txt|xml)$/i;
 const NAME = /[\w./-]{1,512}/g;
 const EXTENSION = /^\.[A-Za-z0-9]{1,5}$/;
 
@@ -57,7 +25,7 @@ export class NamedFiles {
 
   /** @param key of a file that is sent, or the name of the data */
   addWords(key: string, bytes: Buffer): void {
-    if (!HAS_NAMES.test(key) || bytes.length > MAX_TEXT_BYTES || !isUtf8(bytes)) return;
+    if (!mayHaveNames(key) || bytes.length > MAX_TEXT_BYTES || !isUtf8(bytes)) return;
     for (const [word] of bytes.toString("utf8").matchAll(NAME)) this.addLiteral(word);
   }
 
@@ -75,12 +43,12 @@ const ABOUT_A_PROJECT = /^(?:readme|license|licence|copying|changelog|contributi
 
 /** The files of a named folder of the kinds that the functions read. @param keys all of its files */
 export function filesOfKinds(functions: ReadonlySet<string>, keys: readonly string[]): string[] {
-  const kinds = [...functions].map((name) => KINDS[name] ?? null);
+  const kinds = [...functions].map((name) => FILE_FUNCTIONS.get(name) ?? null);
   const extensions = new Set(kinds.flatMap((kind) => kind ?? []));
   const all = new Set(keys);
   return keys.filter((key) => {
     const name = key.slice(key.lastIndexOf("/") + 1);
-    const extension = /\.([^.]+)$/.exec(name)?.[1]?.toLowerCase() ?? "";
+    const extension = extensionOf(name);
     if (ABOUT_A_PROJECT.test(name)) return false;
     // An earlier document, or what Typst has made of the source beside it, unless it is a picture.
     if (extension === "pdf") return extensions.has(extension) && !all.has(key.replace(/\.pdf$/i, ".typ"));

@@ -4,11 +4,11 @@ import type { DataSchema } from "../../data-schema/data-schema.ts";
 import { findingInWords, LEAVE_OUT_QUOTES, MAX_FINDINGS, type SchemaFinding } from "../../data-schema/finding.ts";
 import { SCHEMA_FILE } from "../../data-schema/schema-file.ts";
 import { CommandError, EXIT_CODES } from "../exit-codes.ts";
+import { isFile, readNamed, STANDARD_INPUT, utf8Text } from "../files/folder.ts";
+import { OUT_OF_TIME, runWithinSeconds } from "../files/time-limit.ts";
 import { printableLine } from "../terminal.ts";
-import { isFile, readNamed, STANDARD_INPUT, utf8Text } from "./folder.ts";
 import { type Project, pathBesideSource } from "./project.ts";
 import type { DataText } from "./request.ts";
-import { OUT_OF_TIME, runWithinSeconds } from "./time-limit.ts";
 
 /** Far longer than any reasonable data takes: what takes longer would probably never end. */
 const MAX_JUDGE_SECONDS = 10;

@@ -4,12 +4,12 @@
  */
 import { readFile } from "node:fs/promises";
 import { SCHEMA_FILE } from "../../data-schema/schema-file.ts";
-import type { CollectedFiles } from "./collected-files.ts";
+import type { CollectedFiles } from "../files/collected-files.ts";
+import { isFile, STANDARD_INPUT } from "../files/folder.ts";
+import { isSecret } from "../files/unexpected-files.ts";
 import { filesOfKinds } from "./computed-paths.ts";
-import { isFile, STANDARD_INPUT } from "./folder.ts";
 import { addFiles, listFolder, readFolderFiles, type SourceFolder, searchRoot } from "./folder-files.ts";
 import { type FollowedPaths, followPaths, type ReadingProject } from "./reads.ts";
-import { isSecret } from "./unexpected-files.ts";
 
 /** What belongs to a template but not to its documents is sent only if the source or the caller names it. */
 const NOT_SENT = [SCHEMA_FILE, "cases/*.json", "cases/*.expected/**"];

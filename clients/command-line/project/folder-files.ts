@@ -7,11 +7,19 @@ import { readdir } from "node:fs/promises";
 import { isAbsolute, join, posix, relative, sep } from "node:path";
 import { isOutputFormat } from "../../../rules/output-options.ts";
 import { CommandError } from "../exit-codes.ts";
+import { CollectedFiles, MAX_FILES, refuseIfTooLarge, tooManyFiles } from "../files/collected-files.ts";
+import {
+  isFile,
+  keyBelow,
+  leadsToFileBelow,
+  makeMissingFileError,
+  readNamed,
+  sizeOf,
+  statNow,
+} from "../files/folder.ts";
+import type { IgnoreRules } from "../files/ignore-rules.ts";
+import { isExpected, keyWithoutLinks } from "../files/unexpected-files.ts";
 import { printableLine } from "../terminal.ts";
-import { CollectedFiles, MAX_FILES, refuseIfTooLarge, tooManyFiles } from "./collected-files.ts";
-import { isFile, keyBelow, leadsToFileBelow, makeMissingFileError, readNamed, sizeOf, statNow } from "./folder.ts";
-import type { IgnoreRules } from "./ignore-rules.ts";
-import { isExpected, keyWithoutLinks } from "./unexpected-files.ts";
 
 /** Of files and folders, sent or not. Ignored folders are not read. */
 const MAX_ENTRIES = 200_000;

@@ -11,19 +11,24 @@ import { type FontFace, type FontReading, readFonts } from "../../../rules/fonts
 import { isFont, isWebFont } from "../../../rules/fonts/font-names.ts";
 import { charactersBeyondTypst, SCRIPTS_OF_TYPST, type Script, scriptsOfFonts } from "../../../rules/fonts/scripts.ts";
 import { FAMILIES_OF_TYPST } from "../../../rules/fonts/typst-fonts.ts";
+import { isTypst } from "../../template/file-kinds.ts";
+import { readsOf } from "../../template/reads.ts";
+import { hasName, parseTemplate } from "../../template/syntax-tree.ts";
 import { suggestFileKey } from "../../typescript/file-key-suggestion.ts";
 import { readFamilyNames } from "../../typescript/fonts/missing-fonts.ts";
-import type { CollectedFiles } from "./collected-files.ts";
+import type { CollectedFiles } from "../files/collected-files.ts";
+import { readNamed, STANDARD_INPUT } from "../files/folder.ts";
 import { readIfFile, type SendingProject } from "./files-to-send.ts";
-import { readNamed, STANDARD_INPUT } from "./folder.ts";
 import { findFiles, searchRoot } from "./folder-files.ts";
-import { stringLiterals } from "./literals.ts";
 
 const FONTS = "**/*.{ttf,otf,ttc,otc,woff,woff2,TTF,OTF,TTC,OTC,WOFF,WOFF2}";
 /** Of a larger collection of fonts, the first ones count. */
 const MAX_FONTS = 1000;
 /** A font that has it has emoji, which a source names: `emoji.rocket`. */
 const GRINNING_FACE = 0x1f600;
+const EMOJI: ReadonlySet<string> = new Set(["emoji"]);
+/** Of data. */
+const QUOTED = /"([^"\\\n]{1,500})"/g;
 
 /**
  * Adds the fonts to what is sent.
@@ -82,9 +87,15 @@ async function needOf(
   const texts = [source, ...(await Promise.all(data.map(readIfFile))), ...files.values()].filter(isUtf8);
   const inWords = texts.map((bytes) => bytes.toString("utf8"));
   const characters = charactersBeyondTypst(inWords);
-  if (inWords.some((text) => /\bemoji\b/.test(text))) characters.push(GRINNING_FACE);
-  // Where a family is computed, any string of the sources may be its name.
-  const possible = areAll ? [] : inWords.flatMap(stringLiterals);
+  const sources = [source, ...parts.filter(({ key }) => isTypst(key)).map(({ bytes }) => bytes)];
+  const templates = sources.filter(isUtf8).map((bytes) => parseTemplate(bytes.toString("utf8")));
+  if (templates.some((template) => hasName(template, EMOJI))) characters.push(GRINNING_FACE);
+  // Where a family is computed, any string of the sources or the data may be its name.
+  const strings = () => [
+    ...templates.flatMap((template) => readsOf(template).strings),
+    ...inWords.flatMap((text) => Array.from(text.matchAll(QUOTED), ([, inside = ""]) => inside)),
+  ];
+  const possible = areAll ? [] : strings();
   const families = new Set([...named, ...possible.map((text) => text.toLowerCase())]);
   return {
     families,

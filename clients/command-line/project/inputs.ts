@@ -7,7 +7,9 @@ import { isUtf8 } from "node:buffer";
 import { posix } from "node:path";
 import { InvalidArgumentError } from "@commander-js/extra-typings";
 import { DATA_FILE_NAME } from "../../../typst/file-layout.ts";
-import { findInputsUse } from "../../typescript/template-text/template-findings.ts";
+import { isTypst } from "../../template/file-kinds.ts";
+import { parseTemplate } from "../../template/syntax-tree.ts";
+import { findInputsUse } from "../../template/template-findings.ts";
 import type { Project } from "./project.ts";
 import type { ProjectFile } from "./sent-texts.ts";
 
@@ -71,10 +73,10 @@ export interface InputReader {
 /** The files of a project that read `sys.inputs`, the source first. */
 export function inputReaders({ sourceKey, source, files }: Project): InputReader[] {
   return [{ key: sourceKey, bytes: source }, ...files].flatMap(({ key, bytes }) => {
-    if (!key.endsWith(".typ") && key !== sourceKey) return [];
+    if (!isTypst(key) && key !== sourceKey) return [];
     if (!bytes.includes("sys") || !isUtf8(bytes)) return [];
     const text = bytes.toString("utf8");
-    const use = findInputsUse(text);
+    const use = findInputsUse(parseTemplate(text));
     return use === null ? [] : [{ key, text, offset: use.offset, isOfPackage: packageRoot(key) !== "" }];
   });
 }

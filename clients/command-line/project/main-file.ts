@@ -1,20 +1,18 @@
 /** What a folder without a `main.typ` has instead: the document that its author compiles, rather than its library. */
 import { join, posix } from "node:path";
 import { didYouMean } from "../../data-schema/similar-name.ts";
-import { PACKAGE_MANIFEST } from "../../typescript/package-parts.ts";
+import { isDocument } from "../../template/document.ts";
+import { isTypst } from "../../template/file-kinds.ts";
+import { PACKAGE_MANIFEST, readManifest } from "../../template/package-parts.ts";
+import { parseTemplate } from "../../template/syntax-tree.ts";
 import { SOURCE_PATH } from "../../typescript/saved-draft.ts";
-import { removeComments } from "../../typescript/template-text/typst-text.ts";
 import { CommandError } from "../exit-codes.ts";
+import { isFile, readNamed } from "../files/folder.ts";
 import { commandToCopy, printableLine } from "../terminal.ts";
-import { isFile, readNamed } from "./folder.ts";
-import { isTypst, nearbyFiles } from "./reads.ts";
+import { nearbyFiles } from "./reads.ts";
 
-const TEMPLATE_TABLE = /^\s*\[template\]\s*$([\s\S]*?)(?=^\s*\[|(?![\s\S]))/m;
 /** More are not read: the shallow ones come first. */
 const MAX_READ = 20;
-/** Text, a heading, or a template that is applied: definitions alone, with their bodies indented, have none of these. */
-const OF_A_DOCUMENT = /^(?:=+ |#show\b|#include\b|#[\p{L}-]+[.([]|[\p{L}*_])/mu;
-
 /** @param command that was given the folder */
 export async function makeNoMainFileError(folder: string, command: string): Promise<CommandError> {
   const documents = await findDocuments(folder);
@@ -34,7 +32,7 @@ async function findDocuments(folder: string): Promise<string[]> {
   const documents: string[] = [];
   for (const key of keys.slice(0, MAX_READ)) {
     const text = await readNamed(join(folder, key), key, folder).catch(() => Buffer.alloc(0));
-    if (OF_A_DOCUMENT.test(removeComments(text.toString("utf8")))) documents.push(key);
+    if (isDocument(parseTemplate(text.toString("utf8")))) documents.push(key);
   }
   return documents;
 }
@@ -43,9 +41,7 @@ async function findDocuments(folder: string): Promise<string[]> {
 async function templateEntry(folder: string): Promise<string | null> {
   const path = join(folder, PACKAGE_MANIFEST);
   if (!(await isFile(path))) return null;
-  const text = (await readNamed(path, PACKAGE_MANIFEST, folder)).toString("utf8");
-  const [, table = ""] = TEMPLATE_TABLE.exec(text) ?? [];
-  const textOf = (name: string) => new RegExp(`^\\s*${name}\\s*=\\s*["']([^"'\\n]+)["']`, "m").exec(table)?.[1];
-  const entry = textOf("entrypoint");
-  return entry === undefined ? null : posix.join(textOf("path") ?? "", entry);
+  const read = readManifest(await readNamed(path, PACKAGE_MANIFEST, folder));
+  const { entrypoint, path: below } = (read.ok && read.manifest.template) || {};
+  return entrypoint === undefined ? null : posix.join(below ?? "", entrypoint);
 }

@@ -4,7 +4,7 @@ import type { ServiceProblem } from "../../typescript/client.ts";
 import { suggestFileKeys } from "../../typescript/file-key-suggestion.ts";
 import { encodeRequest, type RenderRequest } from "../../typescript/render-request.ts";
 import { countInWords, firstInWords, sizeInWords } from "../../typescript/size-in-words.ts";
-import { largestInWords, type Sized } from "./collected-files.ts";
+import { largestInWords, type Sized } from "../files/collected-files.ts";
 import type { Project } from "./project.ts";
 import type { DataText } from "./request.ts";
 import { isAtRoot } from "./sent-texts.ts";

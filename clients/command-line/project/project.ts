@@ -6,23 +6,23 @@ import { realpath } from "node:fs/promises";
 import { basename, dirname, extname, isAbsolute, join, posix, relative, resolve } from "node:path";
 import { requestPackageFolder } from "../../../rules/package-spec.ts";
 import { DATA_BINDINGS } from "../../../typst/program-text.ts";
+import { usesData } from "../../template/data-use.ts";
+import { parseTemplate } from "../../template/syntax-tree.ts";
 import { DATA_PATH, SOURCE_PATH } from "../../typescript/saved-draft.ts";
 import { countInWords, firstInWords } from "../../typescript/size-in-words.ts";
 import { findUnusableFiles, type UnusableFile } from "../../typescript/unusable-files.ts";
+import { byteOrderMarkNote, isFile, isFolder, keyBelow, projectFolder, readNamed } from "../files/folder.ts";
+import { IgnoreRules } from "../files/ignore-rules.ts";
 import { addPackages, isPackage, type ProjectPackages } from "../packages/packages.ts";
 import { printableLine } from "../terminal.ts";
 import { collectFilesToSend } from "./files-to-send.ts";
-import { byteOrderMarkNote, isFile, isFolder, keyBelow, projectFolder, readNamed } from "./folder.ts";
 import { addFonts } from "./fonts.ts";
-import { IgnoreRules } from "./ignore-rules.ts";
 import { makeNoMainFileError } from "./main-file.ts";
 import { leadsTo, markedFoldersAbove, namedRoot, nearestRootFor, type OutsidePath } from "./root.ts";
 import { isAtRoot, type ProjectTexts } from "./sent-texts.ts";
 
 const MAX_UNUSABLE = 10;
 const MAX_NAMED = 5;
-/** A source that contains one of these words probably reads the data. */
-const READS_DATA = /\b(?:data|request)\b/;
 
 export interface Project extends ProjectTexts {
   /** The folder that the keys are relative to, absolute: that of the source, or one above. */
@@ -163,7 +163,7 @@ async function collectBelow(
   };
   const collected = await collectFilesToSend(sending);
   const { files, leftOut, warnings, outside, onlyMentioned, computing, byKind, isTooLarge } = collected;
-  const readsData = READS_DATA.test(source.toString("utf8"));
+  const readsData = usesData(parseTemplate(source.toString("utf8")));
   const { notes: packageNotes, ...packages } = await addPackages(files, sending);
   const fonts = await addFonts(sending, packages.missing.length > 0, files);
   const unusable = findUnusableFiles([...files].map(([key, bytes]) => ({ key, bytes })));

@@ -1,14 +1,16 @@
 /** Follows the paths in the sources of a project: adds the files that they lead to, and says which lead to none. */
 import { readdir } from "node:fs/promises";
-import { extname, join, posix, relative, resolve } from "node:path";
+import { join, posix, relative, resolve } from "node:path";
 import { closestPath, didYouMean } from "../../data-schema/similar-name.ts";
+import { isTypst } from "../../template/file-kinds.ts";
+import { computingFunctions, readPaths, readsOf } from "../../template/reads.ts";
+import { parseTemplate } from "../../template/syntax-tree.ts";
 import { suggestFileKey } from "../../typescript/file-key-suggestion.ts";
-import type { CollectedFiles } from "./collected-files.ts";
-import { computingFunctions, NamedFiles } from "./computed-paths.ts";
-import { readNamed, statNow } from "./folder.ts";
-import { readLiterals, stringLiterals } from "./literals.ts";
+import type { CollectedFiles } from "../files/collected-files.ts";
+import { keyOf, readNamed, statNow } from "../files/folder.ts";
+import { type SendingRules, whyNotSent } from "../files/unexpected-files.ts";
+import { NamedFiles } from "./computed-paths.ts";
 import { leadsTo, type OutsidePath, rootThatHas } from "./root.ts";
-import { type SendingRules, whyNotSent } from "./unexpected-files.ts";
 
 export interface ReadingProject {
   readonly root: string;
@@ -64,14 +66,14 @@ export async function followPaths(project: ReadingProject, files: CollectedFiles
   for (const [key, bytes] of files) follow(key, bytes);
   for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
     const { key } = next;
-    const text = next.bytes.toString("utf8");
+    const template = parseTemplate(next.bytes.toString("utf8"));
     const folder = resolve(root, posix.dirname(key));
-    for (const name of computingFunctions(text)) computing.add(name);
+    for (const name of computingFunctions(template)) computing.add(name);
     // Longer inputs are data.
     const values = key === sourceKey ? [...(inputs?.values() ?? [])].filter(({ length }) => length <= 1024) : [];
-    const reads = readLiterals(text);
+    const reads = readPaths(template);
     const isRead = new Set([...reads.keys(), ...values]);
-    for (const literal of [...stringLiterals(text), ...values]) {
+    for (const literal of [...readsOf(template).strings, ...values]) {
       named.addLiteral(literal);
       const target = keyOf(literal, key);
       if (outside.length < MAX_OUTSIDE && /[^./]/.test(literal)) {
@@ -150,16 +152,4 @@ export async function nearbyFiles(root: string): Promise<string[]> {
     }
   }
   return files;
-}
-
-export function isTypst(key: string): boolean {
-  return extname(key) === ".typ";
-}
-
-/** The key of a path in a file, relative to that, or to the root if it begins with `/`; null above the root. */
-export function keyOf(path: string, fromKey: string): string | null {
-  const joined = path.startsWith("/")
-    ? posix.normalize(path.slice(1))
-    : posix.normalize(posix.join(posix.dirname(fromKey), path));
-  return joined.startsWith("../") || joined === ".." || joined === "." || joined.startsWith("/") ? null : joined;
 }

@@ -10,8 +10,8 @@ import {
   textFile,
 } from "../../typescript/render-request.ts";
 import { CommandError } from "../exit-codes.ts";
+import { byteOrderMarkNote, readInput, utf8Text } from "../files/folder.ts";
 import { printableLine } from "../terminal.ts";
-import { byteOrderMarkNote, readInput, utf8Text } from "./folder.ts";
 import { jsonMistake } from "./json-text.ts";
 import { type Project, pathBesideSource } from "./project.ts";
 import { sentTexts } from "./sent-texts.ts";

@@ -6,9 +6,9 @@ import { realpath, stat } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { homeFolder } from "../../../typst/cache-folder.mjs";
 import { CommandError } from "../exit-codes.ts";
+import { isBelow, isFolder, statNow } from "../files/folder.ts";
+import { IGNORE_FILE } from "../files/ignore-rules.ts";
 import { printableLine } from "../terminal.ts";
-import { isBelow, isFolder, statNow } from "./folder.ts";
-import { IGNORE_FILE } from "./ignore-rules.ts";
 
 const REPOSITORY = ".git";
 /** What the top folder of a project has. */

@@ -9,9 +9,9 @@ import { readOutput } from "../../../rules/output-reader.ts";
 import { ValidationErrorList } from "../../../rules/validation-errors.ts";
 import { OPTIONS_PATH, readSavedOptions, SOURCE_PATH } from "../../typescript/saved-draft.ts";
 import { CommandError } from "../exit-codes.ts";
+import { isFile, isFolder, projectFolder, readNamed, sizeOf } from "../files/folder.ts";
 import { type OutputFlags, placeExtension } from "../output-options.ts";
 import { printableLine, say } from "../terminal.ts";
-import { isFile, isFolder, projectFolder, readNamed, sizeOf } from "./folder.ts";
 
 /** The playground writes some hundred bytes. */
 const MAX_BYTES = 64 * 1024;

@@ -4,19 +4,21 @@
  */
 import { isUtf8 } from "node:buffer";
 import { didYouMean, similarName } from "../../data-schema/similar-name.ts";
-import { countInWords } from "../../typescript/size-in-words.ts";
-import { dataNamesBoundIn, usesData } from "../../typescript/template-text/data-use.ts";
+import { dataNamesBoundIn, ownDataBinding, usesData } from "../../template/data-use.ts";
+import { isTypst } from "../../template/file-kinds.ts";
+import { lineAt, parseTemplate, type Template, textOf } from "../../template/syntax-tree.ts";
 import {
   findDataFile,
+  findInputsUse,
   findOldTypeNames,
   findStandardInputs,
   inputNames,
-  lineAt,
   readsDataFile,
-} from "../../typescript/template-text/template-findings.ts";
+} from "../../template/template-findings.ts";
+import { countInWords } from "../../typescript/size-in-words.ts";
 import { CommandError, EXIT_CODES } from "../exit-codes.ts";
+import { keyOf, STANDARD_INPUT } from "../files/folder.ts";
 import { printableLine } from "../terminal.ts";
-import { STANDARD_INPUT } from "./folder.ts";
 import {
   type InputReader,
   type Inputs,
@@ -27,7 +29,6 @@ import {
   withInputs,
 } from "./inputs.ts";
 import { collectProject, type Project, type ProjectOptions, shownPath } from "./project.ts";
-import { keyOf } from "./reads.ts";
 
 interface HandedOver {
   /** Of `--input`. */
@@ -114,17 +115,23 @@ function describeUnusedData(
 ): string | null {
   const { sourceKey, sourceName, source } = project;
   const own = [{ key: sourceKey, bytes: source }, ...project.files].filter(({ key }) => packageRoot(key) === "");
-  const texts = new Map<string, string>();
+  const templates = new Map<string, Template>();
   for (const { key, bytes } of own) {
-    const text = typstText(key, bytes, sourceKey);
-    if (text !== null) texts.set(key, text);
+    const template = typstTemplate(key, bytes, sourceKey);
+    if (template !== null) templates.set(key, template);
   }
-  const namesIn = (path: string) => dataNamesBoundIn(texts.get(keyOf(path, sourceKey) ?? "") ?? "");
-  if (usesData(source.toString("utf8"), namesIn)) return null;
-  if ([...texts.values()].some(readsDataFile)) return null;
-  const reads = [...texts].flatMap(([key, text]) => {
-    const found = findDataFile(text);
-    return found === null ? [] : [{ key, text, offset: found.offset, what: found.message }];
+  const namesIn = (path: string) => {
+    const imported = templates.get(keyOf(path, sourceKey) ?? "");
+    return imported === undefined ? new Set<string>() : dataNamesBoundIn(imported);
+  };
+  const main = parseTemplate(source.toString("utf8"));
+  if (usesData(main, namesIn)) return null;
+  if ([...templates.values()].some(readsDataFile)) return null;
+  const hidden = describeOwnData(project, main, option);
+  if (hidden !== null) return hidden;
+  const reads = [...templates].flatMap(([key, template]) => {
+    const found = findDataFile(template);
+    return found === null ? [] : [{ key, text: template.text, offset: found.offset, what: found.message }];
   });
   const inputs = readers.filter((reader) => !reader.isOfPackage);
   const [read] = [...reads, ...inputs.map((reader) => ({ ...reader, what: READS_INPUTS }))];
@@ -137,6 +144,21 @@ function describeUnusedData(
   return takesInput ? `${finding} --data-as-input KEY passes it on as an input.` : finding;
 }
 
+const MAX_SHOWN = 60;
+
+/** Of a source that gives the name `data` to something else: which line does, and what to delete. */
+function describeOwnData(project: Project, main: Template, option: string): string | null {
+  const binding = ownDataBinding(main);
+  // Of inputs, there is more to say.
+  if (binding === null || findInputsUse({ ...main, root: binding }) !== null) return null;
+  const place = placeOf(project, { key: project.sourceKey, text: main.text, offset: binding.start });
+  const file = findDataFile({ ...main, root: binding });
+  const what = file === null ? "gives `data` another meaning" : `${file.message} into a \`data\` of its own`;
+  const [written = ""] = textOf(main, binding).split("\n", 1);
+  const shown = written.length > MAX_SHOWN ? `${written.slice(0, MAX_SHOWN)}…` : written;
+  return `${place} ${what}, not the data of ${option}: delete \`#${shown}\` to use that.`;
+}
+
 function describeInputs(project: Project, readers: readonly InputReader[], inputs: Inputs): string[] {
   const own = readers.filter((reader) => !reader.isOfPackage);
   if (isEmpty(inputs)) {
@@ -145,7 +167,7 @@ function describeInputs(project: Project, readers: readonly InputReader[], input
     });
   }
   const unreached = readers.flatMap(({ key, text }) => {
-    const found = findStandardInputs(text);
+    const found = findStandardInputs(parseTemplate(text));
     if (found === null) return [];
     const place = placeOf(project, { key, text, offset: found.offset });
     return [`${place} ${found.message}, which --input does not reach: write sys.inputs.`];
@@ -155,7 +177,7 @@ function describeInputs(project: Project, readers: readonly InputReader[], input
   if ((inputs.values.size > 0 ? readers : own).length === 0) {
     return ["No source reads sys.inputs: the inputs change nothing."];
   }
-  const names = readers.map(({ text }) => inputNames(text));
+  const names = readers.map(({ text }) => inputNames(parseTemplate(text)));
   if (names.includes(null)) return [];
   const known = new Set(names.flatMap((some) => [...(some ?? [])]));
   const given = [...inputs.values.keys(), ...(inputs.dataKey === null ? [] : [inputs.dataKey])];
@@ -172,10 +194,11 @@ function describeOldTypeNames(project: Project): string[] {
   const foreign = packages.found.filter(({ folder }) => folder !== project.root);
   const packageOf = new Map(foreign.flatMap(({ name, keys }) => keys.map((key) => [key, name] as const)));
   for (const { key, bytes } of [{ key: sourceKey, bytes: source }, ...files]) {
-    const text = typstText(key, bytes, sourceKey);
-    const found = text === null ? [] : findOldTypeNames(text);
+    const template = typstTemplate(key, bytes, sourceKey);
+    const found = template === null ? [] : findOldTypeNames(template);
     const name = packageOf.get(key);
-    if (text === null || found.length === 0) continue;
+    if (template === null || found.length === 0) continue;
+    const { text } = template;
     if (name !== undefined) counts.set(name, (counts.get(name) ?? 0) + found.length);
     else places.push(...found.map(({ offset, message }) => `${placeOf(project, { key, text, offset })}: ${message}.`));
   }
@@ -190,8 +213,8 @@ function describeOldTypeNames(project: Project): string[] {
   ];
 }
 
-function typstText(key: string, bytes: Buffer, sourceKey: string): string | null {
-  return (key === sourceKey || key.endsWith(".typ")) && isUtf8(bytes) ? bytes.toString("utf8") : null;
+function typstTemplate(key: string, bytes: Buffer, sourceKey: string): Template | null {
+  return (key === sourceKey || isTypst(key)) && isUtf8(bytes) ? parseTemplate(bytes.toString("utf8")) : null;
 }
 
 interface TextPlace {

@@ -1,7 +1,6 @@
 /** Markup of other languages in a Typst text: it is no mistake for Typst, which shows it as it stands. */
-import { codeTokens } from "../../typescript/template-text/code-tokens.ts";
-import type { TemplateFinding } from "../../typescript/template-text/template-findings.ts";
-import { removeCommentsAndRawText } from "../../typescript/template-text/typst-text.ts";
+import { blanked, type Kind, type Template } from "../../template/syntax-tree.ts";
+import type { TemplateFinding } from "../../template/template-findings.ts";
 
 const MAX_FOUND = 5;
 
@@ -54,9 +53,17 @@ const FOREIGN_WITH_CODE = [
 
 const BARE_VALUE = /(?<![\p{L}\p{N}_#./\\-]|\{\s*)data\.([\p{L}_][\p{L}\p{N}_-]*)/gu;
 
+const HIDDEN: ReadonlySet<Kind> = new Set(["LineComment", "BlockComment", "Raw"]);
+/** What is code, or in a string of it. */
+const CODE: ReadonlySet<Kind> = new Set([
+  ...(["Ident", "Str", "Bool", "Int", "Float", "Numeric", "None", "Auto", "Let", "Set", "Show", "Import"] as const),
+  ...(["Include", "If", "Else", "For", "While", "Return", "Context", "MathIdent", "LeftBrace", "RightBrace"] as const),
+  ...(["Eq", "Plus", "Minus", "Slash", "Arrow", "Comma", "LeftParen", "RightParen"] as const),
+]);
+
 /** @param data JSON, whose members are values without a `#` in front of them, too */
-export function findForeignMarkup(text: string, data = ""): TemplateFinding[] {
-  const shown = removeCommentsAndRawText(text);
+export function findForeignMarkup(template: Template, data = ""): TemplateFinding[] {
+  const shown = blanked(template, HIDDEN);
   const find = ({ pattern, message }: (typeof FOREIGN | typeof FOREIGN_WITH_CODE)[number]) =>
     [...shown.matchAll(pattern)].map(({ index, 0: { length } }) => ({ offset: index, length, message }));
   const bare = [...shown.matchAll(BARE_VALUE)]
@@ -65,10 +72,8 @@ export function findForeignMarkup(text: string, data = ""): TemplateFinding[] {
   const matches = [...FOREIGN.flatMap(find), ...bare];
   const withCode = FOREIGN_WITH_CODE.flatMap(find);
   if (matches.length === 0) return withCode.slice(0, MAX_FOUND);
-  // A bracket that closes in text is a token, too.
-  const code = codeTokens(text).filter(({ kind, text: sign }) => kind !== "end" && (kind !== "sign" || sign !== "]"));
-  // What has a token in it is code, or in a string of it.
-  const isCode = ({ offset, length }: TemplateFinding) =>
-    code.some((token) => token.offset < offset + length && token.offset + Math.max(1, token.text.length) > offset);
-  return [...matches.filter((match) => !isCode(match)), ...withCode].slice(0, MAX_FOUND);
+  const withoutCode = blanked(template, CODE);
+  const isText = ({ offset, length }: TemplateFinding) =>
+    withoutCode.slice(offset, offset + length) === template.text.slice(offset, offset + length);
+  return [...matches.filter(isText), ...withCode].slice(0, MAX_FOUND);
 }

@@ -14,17 +14,22 @@ import {
   findWantedFonts,
 } from "../../typescript/fonts/missing-fonts.ts";
 import { type DocumentText, describeUncoveredScripts } from "../../typescript/fonts/text-scripts.ts";
+import { openParser } from "./page-parser.ts";
 
 export interface RenderedText extends DocumentText {
   /** The document, if it is a PDF: an image tells nothing of its fonts. */
   readonly pdf: Uint8Array | null;
 }
 
+const opened = openParser();
 addEventListener("message", ({ data }: MessageEvent<RenderedText>) => void answer(data));
+// Reported as an error of the worker.
+opened.catch((error: unknown) => reportError(error));
 
 async function answer(rendered: RenderedText): Promise<void> {
   // Without a connection, only the document itself tells something.
   const published = await fetchCapabilities(new URL("..", location.href).href);
+  await opened;
   postMessage(warningsOn(rendered, published === "unchanged" ? null : (published?.capabilities ?? null)));
 }
 

@@ -2,15 +2,12 @@
 import {
   findQuotedSpecs,
   formatPackageSpec,
+  parsePackageSpec,
   REGISTRY_NAMESPACE,
   requestPackageFolder,
 } from "../../../rules/package-spec.ts";
-import {
-  isNotForDocuments,
-  isReadableByTypst,
-  PACKAGE_MANIFEST,
-  packageOfManifest,
-} from "../../typescript/package-parts.ts";
+import { isReadableByTypst } from "../../template/file-kinds.ts";
+import { isNotForDocuments, PACKAGE_MANIFEST, readManifest } from "../../template/package-parts.ts";
 import { SOURCE_PATH } from "../../typescript/saved-draft.ts";
 import type { FolderFile } from "../drafts/project-folder.ts";
 
@@ -31,7 +28,10 @@ export function isFileOfPackage(path: string): boolean {
 export function packageOfFolder(folder: readonly FolderFile[], texts: readonly string[]) {
   if (!isPackageFolder(folder)) return null;
   const manifest = folder.find(({ path }) => path === PACKAGE_MANIFEST);
-  const inUniverse = packageOfManifest(new TextDecoder().decode(manifest?.bytes), REGISTRY_NAMESPACE);
+  const read = manifest === undefined ? null : readManifest(manifest.bytes);
+  if (!read?.ok) return null;
+  const { name: ownName, version: ownVersion } = read.manifest.package;
+  const inUniverse = parsePackageSpec(`@${REGISTRY_NAMESPACE}/${ownName}:${ownVersion}`);
   if (inUniverse === null) return null;
   const imported = texts
     .flatMap(findQuotedSpecs)

@@ -9,7 +9,10 @@ import type { FontFamily } from "../../../protocol/capabilities.ts";
 import { type FontFace, type FontVariant, fontFaces } from "../../../rules/fonts/font-file.ts";
 import { isFont } from "../../../rules/fonts/font-names.ts";
 import { FAMILIES_OF_TYPST } from "../../../rules/fonts/typst-fonts.ts";
-import { removeCommentsAndRawText } from "../template-text/typst-text.ts";
+import { isTypst } from "../../template/file-kinds.ts";
+import { requestedFamilies, type StyledText, styledTextIn } from "../../template/font-families.ts";
+import { packagesIn } from "../../template/reads.ts";
+import { parseTemplate, type Template } from "../../template/syntax-tree.ts";
 import { explainWebFont } from "../unusable-files.ts";
 import { describeEqualFaces, type EqualFaces, findEqualFaces } from "./equal-faces.ts";
 import { describeForeignObjects, describeSvgFamilies, readSvgs, type SvgImage } from "./svg-fonts.ts";
@@ -44,15 +47,15 @@ export interface WantedFonts {
 
 export function findWantedFonts(document: DocumentParts): WantedFonts {
   const faces = document.files.filter(({ key }) => isFont(key)).flatMap(({ bytes }) => fontFaces(bytes));
-  const texts = typstTexts(document);
-  const requested = listRequestedFamilies(texts);
+  const templates = templatesOf(document);
+  const { names: requested, areAll } = requestedFamilies(templates);
   return {
     families: excludeFamilies(requested, faces),
     named: lowerCase(requested),
-    mayNameOthers: texts.some((text) => PACKAGE.test(text) || computesFamilies(text)),
+    mayNameOthers: !areAll || namesPackages(templates),
     brought: lowerCase(faces.map(({ family }) => family)),
     offered: [...new Set(faces.map(({ family }) => family))],
-    incomplete: findIncompleteFamily(texts, requested, faces),
+    incomplete: findIncompleteFamily(templates, requested, faces),
     equalFaces: findEqualFaces(document.files),
     images: readSvgs(document.files),
     webFonts: [],
@@ -66,18 +69,6 @@ function excludeFamilies(wanted: readonly string[], available: readonly { readon
 
 function lowerCase(families: readonly string[]): Set<string> {
   return new Set(families.map((family) => family.toLowerCase()));
-}
-
-const FONT_ARGUMENT = /(?<![\w-])font\s*:/g;
-/** Names in quotes, one or a list of them, and nothing that could change them. */
-const LITERAL_FONTS =
-  /(?<![\w-])font\s*:\s*(?:"[^"\\\n]{0,500}"|\((?:\s*"[^"\\\n]{0,500}"\s*,?){0,100}\s*\))\s*(?:[,)\]}\n]|$)/g;
-/** Arguments from elsewhere, and code from a string. */
-const OTHER_ARGUMENTS = /\btext(?:\.with)?\s*\([^()"]{0,500}\.\.|\beval\s*\(/;
-
-function computesFamilies(text: string): boolean {
-  const count = (pattern: RegExp) => Array.from(text.matchAll(pattern)).length;
-  return count(FONT_ARGUMENT) > count(LITERAL_FONTS) || OTHER_ARGUMENTS.test(text);
 }
 
 /** More would fill the screen: a template of anybody may name thousands. */
@@ -126,28 +117,16 @@ export function describeFontNotes(wanted: WantedFonts, fonts: readonly FontFamil
   return [...describeMissingStyles(wanted, fonts ?? []), ...describeEqualFaces(wanted.equalFaces)];
 }
 
-/** A heading, or strong text, which Typst sets in bold. */
-const BOLD_TEXT = /^=+ +\S|(?<![\w*])\*[^\s*][^*\n]{0,200}\*(?![\w*])|#(?:heading|strong)\b/m;
-/** Emphasis. An underscore after a letter or a parenthesis may be an index. */
-const ITALIC_TEXT =
-  /(?<![\p{L}\p{N}_)\]$])_[\p{L}\p{N}"'“‘*#][^_\n]{0,200}_(?![\p{L}\p{N}_])|#emph\b|\bstyle\s*:\s*"italic"/u;
 const STYLES = {
   bold: {
-    text: BOLD_TEXT,
-    /** A rule for them together with a weight may set them otherwise. */
-    rule: /\bshow\s+(?:heading|strong)\b/,
-    other: /\bweight\s*:(?!\s*(?:"(?:semi|extra)?bold"|"black"|[6-9]00))/,
     has: ({ weight }: FontVariant) => weight.max >= MIN_BOLD_WEIGHT,
     effect: "headings and *strong* text will not be bold",
   },
   italic: {
-    text: ITALIC_TEXT,
-    rule: /\bshow\s+emph\b/,
-    other: /\bshow\b/,
     has: ({ style }: FontVariant) => style !== "normal",
     effect: "_emphasised_ text stays upright",
   },
-} as const;
+} as const satisfies Record<keyof StyledText["lacks"], object>;
 /** Semibold. */
 const MIN_BOLD_WEIGHT = 600;
 
@@ -170,133 +149,39 @@ function describeMissingStyles({ incomplete }: WantedFonts, fonts: readonly Font
     });
 }
 
-const TEXT_FONT = /\bset\s+text\s*\([^()]*\bfont\s*:/;
-const PACKAGE = /"@/;
-
 /** Null for several families: the text does not say which of them a heading has. A package may set them otherwise. */
 function findIncompleteFamily(
-  texts: readonly string[],
+  templates: readonly Template[],
   [family, ...others]: readonly string[],
   faces: readonly FontFace[],
 ): IncompleteFamily | null {
   if (family === undefined || others.length > 0 || FAMILIES_OF_TYPST.has(family.toLowerCase())) return null;
   const own = faces.filter((face) => face.family.toLowerCase() === family.toLowerCase());
-  const has = (pattern: RegExp) => texts.some((text) => pattern.test(text));
+  const { hasFont, lacks } = styledTextIn(templates);
   // What Typst knows by a list has its styles from there.
-  if (has(PACKAGE) || !has(TEXT_FONT) || own.some(({ variants }) => variants.length === 0)) return null;
+  if (namesPackages(templates) || !hasFont || own.some(({ variants }) => variants.length === 0)) return null;
   const lacking = (["bold", "italic"] as const).filter((name) => {
-    const { text, rule, other, has: isOfStyle } = STYLES[name];
-    if (!has(text) || (has(rule) && has(other))) return false;
-    return !own.some(({ variants }) => variants.some(isOfStyle));
+    return lacks[name] && !own.some(({ variants }) => variants.some(STYLES[name].has));
   });
   return lacking.length === 0 ? null : { family, isBrought: own.length > 0, lacking };
 }
 
-function typstTexts({ source, files }: DocumentParts): string[] {
-  const decoder = new TextDecoder("utf-8");
-  const others = files.filter(({ key }) => /\.typ$/i.test(key)).map(({ bytes }) => decoder.decode(bytes));
-  return [source, ...others].map(removeCommentsAndRawText);
+function namesPackages(templates: readonly Template[]): boolean {
+  return templates.some((template) => packagesIn(template).length > 0);
 }
 
-/** `font: name`, or `font: theme.name`. No name is longer. */
-const REFERENCE = /(?<![\w-])font\s*:\s*(?:[\w-]{1,200}\.){0,20}([\w-]{1,200})\s*[,)\]]/g;
-/** The innermost parentheses before an equals sign may be the parameters of a function. */
-const PARAMETERS = /\(([^()]*)\)\s*=/g;
-/** A string, which is passed over, or a name and a sign before a string or a list. */
-const VALUE = /"(?:[^"\\\n]|\\.){0,500}"?|(?<![\w-])(let\s+)?([\w-]{1,200})\s*[:=]\s*(?=["(])/g;
-/** No family is longer. */
-const STRING = /"((?:[^"\\\n]|\\.){1,500})"(?!\s*\+)/y;
+function templatesOf({ source, files }: DocumentParts): Template[] {
+  const decoder = new TextDecoder("utf-8");
+  const others = files.filter(({ key }) => isTypst(key)).map(({ bytes }) => decoder.decode(bytes));
+  return [source, ...others].map(parseTemplate);
+}
 
 /** The families that texts name, in lower case, and whether these are all that they can ask for. */
 export function readFamilyNames(document: DocumentParts): {
   readonly named: ReadonlySet<string>;
   readonly areAll: boolean;
 } {
-  const texts = typstTexts(document);
+  const { names, areAll } = requestedFamilies(templatesOf(document));
   const ofImages = readSvgs(document.files).flatMap(({ families }) => families.flat());
-  return {
-    named: lowerCase([...listRequestedFamilies(texts), ...ofImages]),
-    areAll: !texts.some((text) => isGivenElsewhere(text, texts)),
-  };
-}
-
-/** Whether a text asks for a family that nothing gives as a string in any of the texts: data, or a computation. */
-function isGivenElsewhere(text: string, texts: readonly string[]): boolean {
-  if (OTHER_ARGUMENTS.test(text)) return true;
-  const literal = new Set(Array.from(text.matchAll(LITERAL_FONTS), ({ index }) => index));
-  const references = new Map(Array.from(text.matchAll(REFERENCE), ({ index, 1: name = "" }) => [index, name]));
-  return Array.from(text.matchAll(FONT_ARGUMENT)).some(({ index }) => {
-    const name = references.get(index);
-    if (literal.has(index) || name === "none" || name === "auto") return false;
-    if (name === undefined) return !/^\w+\s*:\s*\(/.test(text.slice(index, index + 50));
-    const given = new RegExp(`(?<![\\w-])${name}\\s*[:=]\\s*["(]`);
-    return !texts.some((each) => given.test(each));
-  });
-}
-
-/**
- * The families that the texts ask for: `font: "A"`, `font: ("A", "B")`, `font: (name: "A", covers: …)`, and `font:
- * name` where something gives the name such a value. A name that speaks of fonts may be given by an argument or a
- * member (`title-font: "A"`) in any file, any other only by `let` in the same file.
- */
-function listRequestedFamilies(sources: readonly string[]): string[] {
-  const texts = sources.map((text) => ({
-    text,
-    references: new Set([...text.matchAll(REFERENCE)].map(([, name = ""]) => name)),
-  }));
-  const isOfFonts = (name: string) => /font|family|face/i.test(name);
-  const speaking = new Set(texts.flatMap(({ references }) => [...references]).filter(isOfFonts));
-  const families = new Set<string>();
-  for (const { text, references } of texts) {
-    const parameters = parametersIn(text);
-    const variables = new Set([...references].filter((name) => !parameters.has(name)));
-    const value = new RegExp(VALUE);
-    for (let match = value.exec(text); match !== null; match = value.exec(text)) {
-      const [, isLet, name = ""] = match;
-      const isFamily = name === "font" || speaking.has(name) || (isLet && variables.has(name));
-      if (!isFamily) continue;
-      const start = value.lastIndex;
-      if (text[start] === "(") value.lastIndex = addListed(text, start, families);
-      else addString(text, start, families);
-    }
-  }
-  return [...families];
-}
-
-/** A parameter may have the name of anything: a variable of that name need not be a font. */
-function parametersIn(text: string): Set<string> {
-  return new Set([...text.matchAll(PARAMETERS)].flatMap(([, inside = ""]) => inside.match(/[\w-]+/g) ?? []));
-}
-
-function addString(text: string, at: number, families: Set<string>): void {
-  STRING.lastIndex = at;
-  const [, family] = STRING.exec(text) ?? [];
-  if (family !== undefined) families.add(family.replace(/\\(["\\])/g, "$1"));
-}
-
-/** No list of fonts is longer; a parenthesis that is never closed ends here. */
-const MAX_LIST_LENGTH = 4096;
-const DELIMITER = /"(?:[^"\\\n]|\\.){0,500}"|[()]/g;
-
-/** Adds the families of the list that begins at a position. @returns where it ends */
-function addListed(text: string, start: number, families: Set<string>): number {
-  const list = text.slice(start, start + MAX_LIST_LENGTH);
-  let depth = 0;
-  /** What is in the parentheses of a call is not in the list. */
-  let callDepth = Number.POSITIVE_INFINITY;
-  let end = 0;
-  for (const { 0: found, index } of list.matchAll(DELIMITER)) {
-    const before = list.slice(end, index);
-    end = index + found.length;
-    if (found === "(") {
-      depth++;
-      if (/[\p{L}\p{N}_-]\s*$/u.test(before)) callDepth = Math.min(callDepth, depth);
-    } else if (found === ")") {
-      if (depth === callDepth) callDepth = Number.POSITIVE_INFINITY;
-      if (--depth === 0) break;
-    } else if (depth < callDepth && /^[\s,]*$|[\s,]name\s*:\s*$|^name\s*:\s*$/.test(before)) {
-      addString(text, start + index, families);
-    }
-  }
-  return start + end;
+  return { named: lowerCase([...names, ...ofImages]), areAll };
 }

@@ -6,11 +6,11 @@ import { hasCharacter } from "../../../rules/fonts/characters.ts";
 import { fontFaces } from "../../../rules/fonts/font-file.ts";
 import { isFont } from "../../../rules/fonts/font-names.ts";
 import { charactersBeyondTypst, type Script, scriptOf } from "../../../rules/fonts/scripts.ts";
-import { removeComments } from "../template-text/typst-text.ts";
+import { isShownText, isTypst } from "../../template/file-kinds.ts";
+import { parseTemplate, withoutComments } from "../../template/syntax-tree.ts";
 import { FONT_REMEDY, namesOfScripts } from "./font-findings.ts";
 import type { DocumentParts } from "./missing-fonts.ts";
 
-const TEXT_FILE = /\.(?:typ|csv|tsv|txt|md|json|ya?ml|toml|xml|bib|svg)$/i;
 export interface DocumentText extends DocumentParts {
   /** JSON; empty without data. */
   readonly data: string;
@@ -20,12 +20,12 @@ export interface DocumentText extends DocumentParts {
 function textsOf({ source, files, data }: DocumentText): string[] {
   const decoder = new TextDecoder();
   const others = files
-    .filter(({ key }) => TEXT_FILE.test(key))
+    .filter(({ key }) => isShownText(key))
     .map(({ key, bytes }) => {
       const text = decoder.decode(bytes);
-      return /\.typ$/i.test(key) ? removeComments(text) : text;
+      return isTypst(key) ? withoutComments(parseTemplate(text)) : text;
     });
-  return [removeComments(source), ...others, data];
+  return [withoutComments(parseTemplate(source)), ...others, data];
 }
 
 /** @param covered by the service, as it says; empty if it does not */

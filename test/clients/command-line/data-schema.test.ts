@@ -2,7 +2,7 @@
 import { readFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { beforeAll, describe, expect, it } from "vitest";
-import { OUT_OF_TIME, runWithinSeconds } from "../../../clients/command-line/project/time-limit.ts";
+import { OUT_OF_TIME, runWithinSeconds } from "../../../clients/command-line/files/time-limit.ts";
 import { readSchema } from "../../../clients/data-schema/data-schema.ts";
 import { EXAMPLE_NAMES } from "../../../protocol/routes.ts";
 import { exampleRequest } from "../../../scripts/examples/example-request.ts";

@@ -15,7 +15,7 @@ const LETTER: ProjectFiles = {
 };
 
 const wrong = (option: string) =>
-  `letter/main.typ:1 reads the file data.json, not the data of ${option}: that is \`data\`, which letter/main.typ never uses.`;
+  `letter/main.typ:1 reads the file data.json into a \`data\` of its own, not the data of ${option}: delete \`#let data = json("data.json")\` to use that.`;
 
 async function begin(files: ProjectFiles) {
   const service = await startScriptedService(sendPdf);

@@ -1,4 +1,5 @@
 /** The worker that compiles drafts: a separate file, loaded when a template is first changed or refused. */
+import { openParser } from "../page-parser.ts";
 import { answerQuestions } from "../timed-worker.ts";
 import type { CompilerProject } from "./project-text.ts";
 import { type CompilerJudgement, ProjectCompiler } from "./typst-compiler.ts";
@@ -12,7 +13,7 @@ const MAX_COMPILER_BYTES = 600 * 1024 * 1024;
 const FILES = new URL(".", location.href);
 const FONTS = ["libertinus-serif.otf", "new-computer-modern-math.otf", "dejavu-sans-mono.ttf"];
 
-const opened = Promise.all([fetchCompiler(), Promise.all(FONTS.map(fetchFont))]).then(([module, fonts]) =>
+const opened = Promise.all([fetchCompiler(), Promise.all(FONTS.map(fetchFont)), openParser()]).then(([module, fonts]) =>
   ProjectCompiler.open(module, fonts.flat()),
 );
 answerQuestions(opened, compile);

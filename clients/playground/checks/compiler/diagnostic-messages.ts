@@ -1,7 +1,9 @@
 /** The compiler's messages in the words of the page. */
 
 import { closestPath, didYouMean } from "../../../data-schema/similar-name.ts";
-import { memberNames, olderTypstHint } from "../../../typescript/template-text/template-findings.ts";
+import { definedNames } from "../../../template/bindings.ts";
+import { memberNames, olderTypstHint } from "../../../template/older-typst.ts";
+import { parseTemplate } from "../../../template/syntax-tree.ts";
 import { explainMessage } from "./plain-words.ts";
 import { type CompilerProject, textOf } from "./project-text.ts";
 
@@ -42,15 +44,13 @@ export function describeDiagnostic(message: string, at: MarkedText, project: Com
 /** More words than somebody reads: Typst knows 90 sizes of paper. */
 const LONG_LIST = /((?:"[^"]*", ){12})"[^"]*", .*/s;
 
-const DEFINITION = /\blet\s+([\p{L}_][\p{L}\p{N}_-]*)/gu;
-
 /** What the template defines, and the members of the data. */
 function namesIn({ source, data }: CompilerProject): readonly string[] {
-  return [...Array.from(source.matchAll(DEFINITION), ([, name = ""]) => name), ...memberNames(data)];
+  return [...definedNames(parseTemplate(source)), ...memberNames(data)];
 }
 
 function fileThatDefines(name: string, project: CompilerProject): string | null {
-  const defined = (text: string) => Array.from(text.matchAll(DEFINITION), ([, found]) => found).includes(name);
+  const defined = (text: string) => definedNames(parseTemplate(text)).includes(name);
   const files = project.files.filter(({ key }) => key.endsWith(".typ"));
   return files.find(({ key }) => defined(textOf(project, key)))?.key ?? null;
 }

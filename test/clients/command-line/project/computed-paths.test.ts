@@ -2,7 +2,6 @@
 import { symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { computingFunctions } from "../../../../clients/command-line/project/computed-paths.ts";
 import { problem } from "../../../../rules/problem.ts";
 import { makeProject, type ProjectFiles, runCommand } from "../../../support/clients/command-line.ts";
 import { reject, sendPdf, startScriptedService } from "../../../support/clients/scripted-service.ts";
@@ -13,39 +12,6 @@ async function plan(files: ProjectFiles, args: readonly string[]) {
   const sent = [...stdout.matchAll(/^ {2}file.* (\S+)$/gm)].map(([, key = ""]) => key);
   return { sent, stdout, stderr, folder };
 }
-
-describe("a source computes a path", () => {
-  it.each([
-    ["image(path)", ["image"]],
-    ['image("img/" + name)', ["image"]],
-    ['json( data.file + ".json" )', ["json"]],
-    ['read(if x { "a" } else { "b" })', ["read"]],
-    ['#include "chapters/" + name', ["include"]],
-    ["#include chapter\n", ["include"]],
-    ['#import ("a" + ".typ"): x', ["import"]],
-    ['pdf.attach(name, description: "x")', ["attach"]],
-  ])("in %s", (source, functions) => {
-    expect(computingFunctions(source)).toEqual(functions);
-  });
-
-  it.each([
-    'image("a.png", width: 1cm)',
-    'image("a.png")',
-    'image( "a.png" )',
-    'image(\n  "a.png",\n  width: 1cm,\n)',
-    "image(bytes(data.picture))",
-    "#set image(width: 1cm)",
-    "#import lib: x",
-    '#import "lib.typ": x',
-    '#include "a.typ"',
-    "// image(path)",
-    "images(path)",
-    "image.with(width: 1cm)",
-    "We include the tax. image()",
-  ])("not in %s", (source) => {
-    expect(computingFunctions(source)).toEqual([]);
-  });
-});
 
 describe("of the files below the root, those are sent whose names are", () => {
   const PICTURES = { "img/logo.png": "x", "img/mail.svg": "x", "img/other.png": "x", "docs/manual.pdf": "x" };
@@ -121,9 +87,9 @@ describe("of the files below the root, those are sent whose names are", () => {
       ...Object.fromEntries(Object.entries(many).map(([key, text]) => [`p/${key}`, text])),
       "p/typst.toml": "",
     };
-    const below = { "p/lib.typ": "", "p/d/x.txt": "", "p/d/a.typ": '#import "../lib.typ"\n#read("x" + ".txt")' };
+    const below = { "p/lib.typ": "", "p/d/x.txt": "", "p/d/a.typ": '#import "../lib.typ"\n#read(str("x") + ".txt")' };
     expect((await plan({ ...above, ...below }, ["p/d/a.typ"])).sent).toEqual(["d/x.txt", "lib.typ"]);
-    const { sent, stdout } = await plan({ ...many, "a.typ": '#image("many/" + "1")' }, ["a.typ"]);
+    const { sent, stdout } = await plan({ ...many, "a.typ": '#image("many/" + str("1"))' }, ["a.typ"]);
     expect(sent).toEqual([]);
     expect(stdout).toContain("note: . has so many files that it was not searched for those");
   });
@@ -170,7 +136,7 @@ describe("a folder", () => {
       (await runCommand(await makeProject(files), [command, "t"])).stderr;
     const library = { "t/lib.typ": "#let letter(body) = {\n  body\n}\n" };
     const manifest =
-      '[package]\nname = "x"\nentrypoint = "lib.typ"\n[template]\npath = "start"\nentrypoint = "letter.typ"\n';
+      '[package]\nname = "x"\nversion = "1.0.0"\nentrypoint = "lib.typ"\n[template]\npath = "start"\nentrypoint = "letter.typ"\n';
     expect(
       await answer(
         { ...library, "t/typst.toml": manifest, "t/start/letter.typ": "x", "t/docs/main.typ": "x" },
@@ -185,7 +151,8 @@ describe("a folder", () => {
     );
     expect(await answer({ ...library, "t/b.typ": "= Title", "t/c.typ": "x" })).toMatch(/Did you mean t\/b\.typ\?\n$/);
     expect(await answer(library)).toBe("t/main.typ does not exist.\n");
-    const outside = '[template]\npath = "../.."\nentrypoint = "secret.typ"\n';
+    const outside =
+      '[package]\nname = "x"\nversion = "1.0.0"\nentrypoint = "lib.typ"\n[template]\npath = "../.."\nentrypoint = "secret.typ"\n';
     expect(await answer({ ...library, "t/typst.toml": outside, "secret.typ": "x" })).toBe(
       "t/main.typ does not exist.\n",
     );

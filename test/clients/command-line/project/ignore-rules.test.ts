@@ -4,7 +4,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { IgnoreRules } from "../../../../clients/command-line/project/ignore-rules.ts";
+import { IgnoreRules } from "../../../../clients/command-line/files/ignore-rules.ts";
 import { writeProject } from "../../../support/clients/command-line.ts";
 import { makeTemporaryFolder } from "../../../support/temporary-folder.ts";
 

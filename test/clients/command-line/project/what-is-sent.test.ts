@@ -150,7 +150,7 @@ it("names the files that Typst cannot use, of many the first ten", async () => {
 });
 
 it("links within the folder are sent as the files that they lead to, and those that lead out are not", async () => {
-  const files = { "a/main.typ": '#let n = "b"\n#read(n + ".txt")', "a/sub/real.txt": "B", "secret.txt": "x" };
+  const files = { "a/main.typ": '#let n = str("b")\n#read(n + ".txt")', "a/sub/real.txt": "B", "secret.txt": "x" };
   const { service, folder, run } = await begin(files);
   const links = { "b.txt": "sub/real.txt", "out.txt": "../secret.txt", "gone.txt": "nothing", folder: "sub" };
   for (const [place, target] of Object.entries(links)) await symlink(target, join(folder, "a", place));

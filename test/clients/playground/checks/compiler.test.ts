@@ -1,13 +1,12 @@
 /** What the playground's compiler finds in templates, by the WebAssembly that the page loads. */
-import { isUtf8 } from "node:buffer";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { execa } from "execa";
 import { beforeAll, describe, expect, it } from "vitest";
 import type { CompilerProject } from "../../../../clients/playground/checks/compiler/project-text.ts";
 import { ProjectCompiler } from "../../../../clients/playground/checks/compiler/typst-compiler.ts";
+import "../../../../clients/template/node-parser.ts";
 import { templateHints } from "../../../../clients/playground/checks/template-hints.ts";
-import { draftFile, FileContent } from "../../../../clients/playground/drafts/draft.ts";
 import type { RenderRequest } from "../../../../clients/typescript/render-request.ts";
 import { EXAMPLE_NAMES } from "../../../../protocol/routes.ts";
 import { COMPILER, COMPILER_FONTS } from "../../../../scripts/assets/compiler-assets.ts";
@@ -126,13 +125,10 @@ const requestFiles = (files: RenderRequest["files"] = {}) =>
 /** What the page says of a draft: the compiler, and what needs no compiler. */
 async function saidOf(source: string, parts: Partial<CompilerProject>): Promise<readonly string[]> {
   const { data = "{}", files = [] } = parts;
-  const draftFiles = files.map(({ key, bytes }) => {
-    return draftFile(
-      key,
-      new FileContent(isUtf8(bytes) ? Buffer.from(bytes).toString("utf8") : Uint8Array.from(bytes)),
-    );
-  });
-  const hints = templateHints({ source, data, files: draftFiles, output: { format: "pdf", members: {} } });
+  const texts = files
+    .filter(({ key }) => key.endsWith(".typ"))
+    .map(({ key, bytes }) => ({ key, text: Buffer.from(bytes).toString("utf8") }));
+  const hints = templateHints({ source, data, files: texts });
   return [...(await findingsIn(source, parts)), ...hints].map(({ message }) => message);
 }
 

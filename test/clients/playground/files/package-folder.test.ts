@@ -1,7 +1,6 @@
 /** The folder of a Typst package in the playground: what is taken of it, and under which name. */
 import { describe, expect, it } from "vitest";
 import { packageOfFolder } from "../../../../clients/playground/files/package-folder.ts";
-import { packageOfManifest } from "../../../../clients/typescript/package-parts.ts";
 
 const MANIFEST =
   '# a package\n[package]\nname = "letter"\nversion = "1.2.0"\nentrypoint = "lib.typ"\n\n[template]\nname = "other"\n';
@@ -45,11 +44,11 @@ describe("the folder of a package", () => {
 });
 
 it.each([
-  ["[package]\nname='a'\nversion='0.1.0'", "a"],
-  ['[template]\nname = "b"\n[package]\r\nversion = "0.1.0"\r\nname = "a"\r\n[tool.name]\nname = "c"', "a"],
-  ['[package]\nname = "a"\n[other]\nversion = "0.1.0"', undefined],
-  ['[package]\nname = "a/../b"\nversion = "0.1.0"', undefined],
+  ["[package]\nname='a'\nversion='0.1.0'\nentrypoint='a.typ'", "@preview/a:0.1.0"],
+  ['[package]\r\nversion = "0.1.0"\r\nname = "a"\nentrypoint = "a.typ"\n[tool.name]\nname = "c"', "@preview/a:0.1.0"],
+  ['[package]\nname = "a"\nentrypoint = "a.typ"\n[other]\nversion = "0.1.0"', undefined],
+  ['[package]\nname = "a/../b"\nversion = "0.1.0"\nentrypoint = "a.typ"', undefined],
   ['name = "a"\nversion = "0.1.0"', undefined],
 ])("the manifest %j names %s", (text, name) => {
-  expect(packageOfManifest(text, "preview")?.name).toBe(name);
+  expect(packageOfFolder(folderOf({ "typst.toml": text }), [])?.name).toBe(name);
 });

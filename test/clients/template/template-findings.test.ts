@@ -1,77 +1,18 @@
 /** What is found in a template's text, and what is not: prose, comments, raw text, and names that mean something else. */
 import { execa } from "execa";
-import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { codeTokens } from "../../../clients/typescript/template-text/code-tokens.ts";
-import { dataNamesBoundIn, usesData } from "../../../clients/typescript/template-text/data-use.ts";
+import { dataNamesBoundIn, usesData } from "../../../clients/template/data-use.ts";
+import "../../../clients/template/node-parser.ts";
+import { olderTypstHint } from "../../../clients/template/older-typst.ts";
+import { lineAt, parseTemplate } from "../../../clients/template/syntax-tree.ts";
 import {
   findDataFile,
   findInputsUse,
   findOldTypeNames,
   inputNames,
-  lineAt,
-  olderTypstHint,
-} from "../../../clients/typescript/template-text/template-findings.ts";
-import { ANY_CHARACTER } from "../../support/any-character.ts";
+} from "../../../clients/template/template-findings.ts";
+
 import { typstPath } from "../../support/backend/typst-path.ts";
-
-describe("the code of a text", () => {
-  const namesIn = (text: string) =>
-    codeTokens(text)
-      .filter(({ kind }) => kind === "name")
-      .map((token) => token.text);
-
-  it.each([
-    ["prose has no names", 'data "data" *data*', []],
-    ["a chain ends where it is not continued", "#a.b(c)[d #e].f g. h", ["a", "b", "c", "e", "f"]],
-    ["a line ends with itself", "#set a(b: c)\nd", ["set", "a", "b", "c"]],
-    [
-      "a line goes on after an operator, and before a point",
-      "#let a =\n  b +\n  c\n  .d()\ne",
-      ["let", "a", "b", "c", "d"],
-    ],
-    ["a line ends after the star of an import", '#import "a": *\nb "c" #d', ["import", "d"]],
-    ["a line ends after a number, too", "#let a = 2\nb\n#if a == 1 [c] d", ["let", "a", "if", "a"]],
-    ["a line ends at its semicolon", "#let a = b; c", ["let", "a", "b"]],
-    ["content in code is markup again", "#f([a #b c], {d; [e]})", ["f", "b", "d"]],
-    [
-      "a condition ends with its blocks",
-      "#if a [b] else if c {d} else [e] f",
-      ["if", "a", "else", "if", "c", "d", "else"],
-    ],
-    ["a loop ends with its block", "#for a in b [#c] (d)", ["for", "a", "in", "b", "c"]],
-    ["formulas have names", "$alpha dot #b.c$ d", ["alpha", "dot", "b", "c"]],
-    ["comments are passed over, nested ones too", "// #a\n/* #b /* */ #c */ #d", ["d"]],
-    ["an address is no comment", "https://a.example #b", ["b"]],
-    ["raw text is passed over", "`#a` ```typ #b ` ``` ``#c", ["c"]],
-    ["raw text ends at as many backticks as it begins with", "``` #a ````#b` #c", ["c"]],
-    ["an escaped letter in a formula is text, one of two code units, too", "$\\𠀀 a$", ["a"]],
-    ["a backtick in a formula is a sign", "$a ` b$ #c", ["a", "b", "c"]],
-    ["an escaped sign is text", "\\#a \\$b $#c$", ["c"]],
-    ["strings are no names", '#a("b \\" c", d)', ["a", "d"]],
-  ])("%s", (_what, text, names) => {
-    expect(namesIn(text)).toEqual(names);
-  });
-
-  it("has places in the text, in order, whatever the text is", () => {
-    const piece = fc.oneof(
-      ANY_CHARACTER,
-      fc.constantFrom(...'#$[](){}`"/*\\\n;.,', "#let a =", "#if a ", "```", "/*", "*/"),
-    );
-    fc.assert(
-      fc.property(fc.array(piece, { maxLength: 60 }), (pieces) => {
-        const text = pieces.join("");
-        let last = 0;
-        for (const { kind, text: token, offset } of codeTokens(text)) {
-          expect(offset).toBeGreaterThanOrEqual(last);
-          const start = kind === "string" ? offset + 1 : offset;
-          expect(text.slice(start, start + token.length)).toBe(token);
-          last = offset;
-        }
-      }),
-    );
-  });
-});
 
 describe("the data", () => {
   it.each([
@@ -102,7 +43,7 @@ describe("the data", () => {
     ['#import "data.typ" as sample\n#data.name'],
     ["#let (data: sample) = (data: 1)\n#data.name"],
   ])("is used by %s", (source) => {
-    expect(usesData(source)).toBe(true);
+    expect(usesData(parseTemplate(source))).toBe(true);
   });
 
   it.each([
@@ -131,22 +72,24 @@ describe("the data", () => {
     ['#json("data.json").name'],
     [""],
   ])("is not used by %s", (source) => {
-    expect(usesData(source)).toBe(false);
+    expect(usesData(parseTemplate(source))).toBe(false);
   });
 
   it("is used for all that is known of a text whose brackets nobody closes", () => {
     for (const piece of ["(", "{", "[#", "{ let a = (", "data => ", "for data in {", "let f(x: "]) {
-      expect(usesData(`#let a = ${piece.repeat(5000)}data`)).toBe(true);
+      expect(usesData(parseTemplate(`#let a = ${piece.repeat(5000)}data`))).toBe(true);
     }
   });
 
   it("is not what a file gives to those that import all of it", () => {
-    const lib = '#let data = json("data.json")\n#let f(request) = request';
+    const lib = parseTemplate('#let data = json("data.json")\n#let f(request) = request');
     const star = '#import "lib.typ": *\n#data.name';
     expect([...dataNamesBoundIn(lib)]).toEqual(["data"]);
-    expect(usesData(star, (path) => (path === "lib.typ" ? dataNamesBoundIn(lib) : new Set()))).toBe(false);
-    expect(usesData(`${star} #request`, () => dataNamesBoundIn(lib))).toBe(true);
-    expect(usesData(star)).toBe(true);
+    expect(usesData(parseTemplate(star), (path) => (path === "lib.typ" ? dataNamesBoundIn(lib) : new Set()))).toBe(
+      false,
+    );
+    expect(usesData(parseTemplate(`${star} #request`), () => dataNamesBoundIn(lib))).toBe(true);
+    expect(usesData(parseTemplate(star))).toBe(true);
   });
 
   it.each([
@@ -155,7 +98,7 @@ describe("the data", () => {
     ['#let a = toml("a.toml")', "reads the file a.toml", 1],
     ['#let a = json(bytes(read("x.json")))', "reads the file x.json", 1],
   ])("is in a file: %s", (text, message, line) => {
-    const found = findDataFile(text);
+    const found = findDataFile(parseTemplate(text));
     expect(found?.message).toBe(message);
     expect(lineAt(text, found?.offset ?? 0)).toBe(line);
   });
@@ -167,7 +110,7 @@ describe("the data", () => {
     ['#read("logo.svg")'],
     ['json("a.json")'],
   ])("is in no file: %s", (text) => {
-    expect(findDataFile(text)).toBeNull();
+    expect(findDataFile(parseTemplate(text))).toBeNull();
   });
 });
 
@@ -183,7 +126,7 @@ describe("sys.inputs", () => {
     ["#sys.inputs.keys()", null],
     ["#for (key, value) in sys.inputs [#key]", null],
   ])("has the keys that are read by %s", (text, names) => {
-    const found = inputNames(text);
+    const found = inputNames(parseTemplate(text));
     expect(found === null ? null : [...found]).toEqual(names);
   });
 
@@ -194,7 +137,7 @@ describe("sys.inputs", () => {
     ['#if "x" in sys.inputs [a]'],
     ["#std.sys.inputs.a"],
   ])("is read by %s", (text) => {
-    expect(findInputsUse(text)).not.toBeNull();
+    expect(findInputsUse(parseTemplate(text))).not.toBeNull();
   });
 
   it.each([
@@ -206,7 +149,7 @@ describe("sys.inputs", () => {
     ["#my.sys.inputs"],
     ['#import "/sys-inputs.typ" as sys\n#import sys: inputs\n#sys.inputs.name'],
   ])("is not read by %s", (text) => {
-    expect(findInputsUse(text)).toBeNull();
+    expect(findInputsUse(parseTemplate(text))).toBeNull();
   });
 });
 
@@ -228,7 +171,7 @@ describe("types by their old names", () => {
       'type(x) in ("string", …) is always false since Typst 0.14: write type(x) in (str, …)',
     ],
   ])("%s", (text, message) => {
-    expect(findOldTypeNames(text).map((found) => found.message)).toEqual([message]);
+    expect(findOldTypeNames(parseTemplate(text)).map((found) => found.message)).toEqual([message]);
   });
 
   it.each([
@@ -241,13 +184,13 @@ describe("types by their old names", () => {
     ['#if type(x) == "letter" []'],
     ['#f(type("a"), "string")'],
   ])("are not in %s", (text) => {
-    expect(findOldTypeNames(text)).toEqual([]);
+    expect(findOldTypeNames(parseTemplate(text))).toEqual([]);
   });
 
   it("are found wherever they are, each", () => {
     const text =
       '#let f(x) = {\n  if type(x) == "string" { [a] }\n  // type(x) == "string"\n  if type(x) == "array" { [b] }\n}';
-    expect(findOldTypeNames(text).map(({ offset }) => lineAt(text, offset))).toEqual([2, 4]);
+    expect(findOldTypeNames(parseTemplate(text)).map(({ offset }) => lineAt(text, offset))).toEqual([2, 4]);
   });
 });
 

@@ -5,13 +5,12 @@
 import { realpath } from "node:fs/promises";
 import { join, posix } from "node:path";
 import { isFont } from "../../../rules/fonts/font-names.ts";
+import { isPictureOrSource } from "../../template/file-kinds.ts";
 import { isBelow, keyBelow } from "./folder.ts";
 import type { IgnoreRules } from "./ignore-rules.ts";
 
 const SECRET =
   /^(?:id_(?:rsa|dsa|ecdsa|ed25519)\b.*|.*\.(?:pem|key|p12|pfx|p8|jks|keystore|kdbx?|ppk|gpg|asc|ovpn|env)|(?:secrets?|credentials|passwords?)(?:\.\w+)?|\.(?:env|netrc|npmrc|pypirc|pgpass|htpasswd)\b.*)$/i;
-/** These are no secrets, and programs make them in folders that are ignored. */
-const PICTURE_OR_SOURCE = /\.(?:png|jpe?g|gif|webp|svg|typ|bib|csl)$/i;
 const HIDDEN = /(?:^|\/)\./;
 
 export function isSecret(key: string): boolean {
@@ -21,7 +20,7 @@ export function isSecret(key: string): boolean {
 /** Whether a file may be sent although no call that reads files has its name. */
 export async function isExpected(key: string, ignored: IgnoreRules | null): Promise<boolean> {
   if (isSecret(key)) return false;
-  return PICTURE_OR_SOURCE.test(key) || isFont(key) || isVisible(key, ignored);
+  return isPictureOrSource(key) || isFont(key) || isVisible(key, ignored);
 }
 
 /** Neither hidden nor ignored. */

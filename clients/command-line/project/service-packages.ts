@@ -5,10 +5,10 @@
  */
 import type { Capabilities } from "../../../protocol/capabilities.ts";
 import { formatPackageSpec, REGISTRY_NAMESPACE } from "../../../rules/package-spec.ts";
-import type { SentProject } from "../project/problem-details.ts";
-import type { Project } from "../project/project.ts";
+import type { ProjectPackage } from "../packages/packages.ts";
 import { printableLine } from "../terminal.ts";
-import type { ProjectPackage } from "./packages.ts";
+import type { SentProject } from "./problem-details.ts";
+import type { Project } from "./project.ts";
 
 interface FittedProject {
   /** Without the files of packages that are not sent. */

@@ -6,7 +6,7 @@
 import { isUtf8 } from "node:buffer";
 import { createReadStream, statSync } from "node:fs";
 import { readdir, readFile, realpath, stat } from "node:fs/promises";
-import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
+import { basename, dirname, isAbsolute, join, posix, relative, resolve, sep } from "node:path";
 import { didYouMean, similarName } from "../../data-schema/similar-name.ts";
 import { CommandError } from "../exit-codes.ts";
 import { printableLine } from "../terminal.ts";
@@ -132,6 +132,14 @@ export function statNow(path: string) {
 /** The path of a file below a root, as a key of the request has it. */
 export function keyBelow(root: string, path: string): string {
   return relative(root, path).split(sep).join("/");
+}
+
+/** The key of a path in a file, relative to that, or to the root if it begins with `/`; null above the root. */
+export function keyOf(path: string, fromKey: string): string | null {
+  const joined = path.startsWith("/")
+    ? posix.normalize(path.slice(1))
+    : posix.normalize(posix.join(posix.dirname(fromKey), path));
+  return joined.startsWith("../") || joined === ".." || joined === "." || joined.startsWith("/") ? null : joined;
 }
 
 async function statOf(path: string) {

@@ -1,0 +1,93 @@
+/** What the names of a file are bound to, as far as its text shows, and which text an expression is. */
+import { patternNames } from "./data-use.ts";
+import { expressionsOf, type SyntaxNode, stringValue, type Template, textOf, walk } from "./syntax-tree.ts";
+
+interface Binding {
+  /** The values of `let name = value`. */
+  readonly values: SyntaxNode[];
+  /** Whether the name is also that of a function, a parameter, a variable of a loop or an import. */
+  isOther: boolean;
+}
+
+export type Bindings = ReadonlyMap<string, Binding>;
+
+const known = new WeakMap<Template, Bindings>();
+
+export function bindingsOf(template: Template): Bindings {
+  const found = known.get(template) ?? findBindings(template);
+  known.set(template, found);
+  return found;
+}
+
+function findBindings(template: Template): Bindings {
+  const bindings = new Map<string, Binding>();
+  const bindingOf = (name: string) => {
+    const binding = bindings.get(name) ?? { values: [], isOther: false };
+    bindings.set(name, binding);
+    return binding;
+  };
+  const bindOther = (node: SyntaxNode | undefined) => {
+    for (const name of patternNames(template, node)) bindingOf(name).isOther = true;
+  };
+  walk(template.root, (node) => {
+    const [first, second] = expressionsOf(node);
+    if (node.kind === "LetBinding" && first?.kind === "Ident" && second !== undefined) {
+      bindingOf(textOf(template, first)).values.push(second);
+    } else if (node.kind === "LetBinding" || node.kind === "ForLoop") bindOther(first);
+    else if (node.kind === "Closure") bindOther(first);
+    else if (node.kind === "Params") {
+      for (const one of node.children) bindOther(one.kind === "Named" ? one.children[0] : one);
+    } else if (node.kind === "ImportItemPath" || node.kind === "RenamedImportItem") bindOther(node.children.at(-1));
+  });
+  return bindings;
+}
+
+/** The names that a file binds by `let`. */
+export function definedNames(template: Template): string[] {
+  const names: string[] = [];
+  walk(template.root, (node) => {
+    if (node.kind !== "LetBinding") return;
+    const [pattern] = expressionsOf(node);
+    names.push(...patternNames(template, pattern?.kind === "Closure" ? pattern.children[0] : pattern));
+  });
+  return names;
+}
+
+/** Whether a file defines a function of that name itself. */
+export function definesFunction(template: Template, name: string): boolean {
+  const binding = bindingsOf(template).get(name);
+  return binding !== undefined && (binding.isOther || binding.values.some(({ kind }) => kind === "Closure"));
+}
+
+/** An expression without the parentheses or braces around it, or the value of the one `let` that binds its name. */
+export function resolved(template: Template, node: SyntaxNode, depth = 0): SyntaxNode {
+  if (depth >= MAX_DEPTH) return node;
+  const inner = insideOf(node);
+  if (inner !== null) return resolved(template, inner, depth + 1);
+  if (node.kind !== "Ident") return node;
+  const binding = bindingsOf(template).get(textOf(template, node));
+  const [value] = binding?.values ?? [];
+  if (binding === undefined || binding.isOther || binding.values.length !== 1 || value === undefined) return node;
+  return resolved(template, value, depth + 1);
+}
+
+/** Nobody binds a path to a name that is bound to a name, and so on. */
+const MAX_DEPTH = 8;
+
+function insideOf(node: SyntaxNode): SyntaxNode | null {
+  if (node.kind === "Parenthesized") return expressionsOf(node)[0] ?? null;
+  if (node.kind !== "CodeBlock") return null;
+  const inside = expressionsOf(node).flatMap((code) => (code.kind === "Code" ? expressionsOf(code) : []));
+  return inside.length === 1 ? (inside[0] ?? null) : null;
+}
+
+/** The text that an expression is: a string, strings that are joined, or a name for such a text. Null if it is computed. */
+export function knownText(template: Template, node: SyntaxNode, depth = 0): string | null {
+  const value = resolved(template, node);
+  if (value.kind === "Str") return stringValue(template, value);
+  const [left, right, ...more] = expressionsOf(value);
+  const isSum = value.kind === "Binary" && value.children.some(({ kind }) => kind === "Plus");
+  if (!isSum || left === undefined || right === undefined || more.length > 0 || depth >= MAX_DEPTH) return null;
+  const [before, after] = [knownText(template, left, depth + 1), knownText(template, right, depth + 1)];
+  return before === null || after === null ? null : before + after;
+}

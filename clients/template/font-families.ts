@@ -1,0 +1,229 @@
+/**
+ * The font families that templates ask for, as far as their texts show: they may compute further ones, or have them from a
+ * package, and nobody sees which.
+ */
+import { argumentsOf, calledName, calleeOf } from "./calls.ts";
+import {
+  expressionsOf,
+  type Kind,
+  lastName,
+  type SyntaxNode,
+  stringValue,
+  type Template,
+  textOf,
+  walk,
+} from "./syntax-tree.ts";
+
+export interface RequestedFamilies {
+  /** As the templates spell them. Each name of a list of alternatives counts, as in Typst's own warnings. */
+  readonly names: readonly string[];
+  /** Whether these are all that the templates can ask for, packages excepted. */
+  readonly areAll: boolean;
+}
+
+/** No family is longer. */
+const MAX_FAMILY_LENGTH = 500;
+
+/**
+ * The families that texts ask for: `font: "A"`, `font: ("A", "B")`, `font: (name: "A", covers: …)`, and `font: name`
+ * where something gives the name such a value. A name that speaks of fonts may be given by an argument or a member
+ * (`title-font: "A"`) in any file, any other only by `let` in the same file.
+ */
+export function requestedFamilies(templates: readonly Template[]): RequestedFamilies {
+  const texts = templates.map((template) => readFontArguments(template));
+  const isOfFonts = (name: string) => /font|family|face/i.test(name);
+  const speaking = new Set(texts.flatMap(({ references }) => [...references]).filter(isOfFonts));
+  const given = new Set(texts.flatMap(({ values }) => values.map(({ name }) => name)));
+  const names = new Set<string>();
+  for (const { values, references, parameters, literal } of texts) {
+    for (const { name, isLet, families } of values) {
+      const isOfFile = isLet && references.has(name) && !parameters.has(name);
+      if (speaking.has(name) || isOfFile) for (const family of families) names.add(family);
+    }
+    for (const family of literal) names.add(family);
+  }
+  const isKnown = ({ isComputed, references }: FontArguments) =>
+    !isComputed && [...references].every((name) => given.has(name));
+  return { names: [...names], areAll: texts.every(isKnown) };
+}
+
+interface FontArguments {
+  /** What `font:` is in so many words. */
+  readonly literal: ReadonlySet<string>;
+  /** The last names of what `font:` is otherwise. */
+  readonly references: ReadonlySet<string>;
+  readonly parameters: ReadonlySet<string>;
+  /** All that is given such a value, by `let`, as an argument or as a member. */
+  readonly values: readonly { readonly name: string; readonly isLet: boolean; readonly families: readonly string[] }[];
+  readonly isComputed: boolean;
+}
+
+const known = new WeakMap<Template, FontArguments>();
+
+function readFontArguments(template: Template): FontArguments {
+  const found = known.get(template) ?? findFontArguments(template);
+  known.set(template, found);
+  return found;
+}
+
+function findFontArguments(template: Template): FontArguments {
+  const literal = new Set<string>();
+  const references = new Set<string>();
+  const parameters = new Set<string>();
+  const values: { name: string; isLet: boolean; families: readonly string[] }[] = [];
+  let isComputed = !template.isReadable;
+  walk(template.root, (node, ancestors) => {
+    if (node.kind === "FuncCall" || node.kind === "SetRule") isComputed ||= hasOtherArguments(template, node);
+    if (ancestors.at(-1)?.kind === "Params" && node.kind === "Ident") parameters.add(textOf(template, node));
+    if (node.kind !== "Named" && node.kind !== "Keyed" && node.kind !== "LetBinding") return;
+    const [key, value] = expressionsOf(node);
+    if (key === undefined || value === undefined) return;
+    const name = key.kind === "Str" ? stringValue(template, key) : textOf(template, key);
+    const read = readFamilies(template, value);
+    if (ancestors.at(-1)?.kind === "Params") parameters.add(name);
+    if (read.families.length > 0 || value.kind === "Array") {
+      values.push({ name, isLet: node.kind === "LetBinding", families: read.families });
+    }
+    if (name !== "font" || node.kind === "LetBinding") return;
+    for (const family of read.families) literal.add(family);
+    for (const reference of read.references) references.add(reference);
+    isComputed ||= read.isComputed;
+  });
+  return { literal, references, parameters, values, isComputed };
+}
+
+/** Arguments from elsewhere, and code from a string. */
+function hasOtherArguments(template: Template, node: SyntaxNode): boolean {
+  const callee = calleeOf(node);
+  const name = callee === undefined ? "" : textOf(template, callee);
+  return name === "eval" || ((name === "text" || name === "text.with") && argumentsOf(template, node).hasSpread);
+}
+
+interface ReadFamilies {
+  readonly families: readonly string[];
+  readonly references: readonly string[];
+  readonly isComputed: boolean;
+}
+
+const NOTHING: ReadFamilies = { families: [], references: [], isComputed: false };
+
+function readFamilies(template: Template, value: SyntaxNode): ReadFamilies {
+  const together = (nodes: readonly SyntaxNode[]): ReadFamilies => {
+    const all = nodes.map((node) => readFamilies(template, node));
+    return {
+      families: all.flatMap(({ families }) => families),
+      references: all.flatMap(({ references }) => references),
+      isComputed: all.some(({ isComputed }) => isComputed),
+    };
+  };
+  switch (value.kind) {
+    case "Str": {
+      const family = stringValue(template, value);
+      return family === "" || family.length > MAX_FAMILY_LENGTH ? NOTHING : { ...NOTHING, families: [family] };
+    }
+    case "Array":
+    case "Parenthesized":
+      return together(expressionsOf(value));
+    case "Dict": {
+      const named = value.children.find(
+        ({ kind, children: [key] }) => kind === "Named" && key !== undefined && textOf(template, key) === "name",
+      );
+      return named === undefined ? { ...NOTHING, isComputed: true } : together(expressionsOf(named).slice(1));
+    }
+    case "Conditional":
+      return together(expressionsOf(value).slice(1));
+    case "CodeBlock":
+      return together(
+        value.children.filter(({ kind }) => kind === "Code").flatMap((code) => expressionsOf(code).slice(-1)),
+      );
+    case "Binary":
+      return value.children.some(({ kind }) => kind === "Plus") && !hasStrings(value)
+        ? together(expressionsOf(value))
+        : { ...NOTHING, isComputed: true };
+    case "Ident":
+    case "FieldAccess":
+      return { ...NOTHING, references: [lastName(template, value)] };
+    case "None":
+    case "Auto":
+      return NOTHING;
+    default:
+      return { ...NOTHING, isComputed: true };
+  }
+}
+
+/** Strings that are joined are the parts of one name. */
+function hasStrings(sum: SyntaxNode): boolean {
+  return sum.children.some(({ kind }) => kind === "Str");
+}
+
+const BOLD_WORDS: ReadonlySet<string> = new Set(["semibold", "bold", "extrabold", "black"]);
+const MIN_BOLD = 600;
+
+export interface StyledText {
+  /** Whether a rule sets the font of the text. */
+  readonly hasFont: boolean;
+  /** Whether there is text of that style, and no rule together with another value may set it otherwise. */
+  readonly lacks: { readonly bold: boolean; readonly italic: boolean };
+}
+
+/** What templates say about bold and italic text, which Typst sets in no font that it does not have. */
+export function styledTextIn(templates: readonly Template[]): StyledText {
+  const found = {
+    hasFont: false,
+    isBold: false,
+    isItalic: false,
+    boldRule: false,
+    italicRule: false,
+    otherWeight: false,
+  };
+  for (const template of templates) {
+    walk(template.root, (node) => {
+      const name = node.kind === "FuncCall" || node.kind === "SetRule" ? calledName(template, node) : "";
+      if (node.kind === "Heading" || isClosed(node, "Strong", "Star") || BOLD.has(name)) found.isBold = true;
+      if (isClosed(node, "Emph", "Underscore") || name === "emph" || isItalicStyle(template, node))
+        found.isItalic = true;
+      if (node.kind === "SetRule" && name === "text" && argumentsOf(template, node).named.has("font")) {
+        found.hasFont = true;
+      }
+      if (node.kind === "ShowRule") {
+        const [selector] = expressionsOf(node);
+        found.boldRule ||= isOf(template, selector, BOLD);
+        found.italicRule ||= isOf(template, selector, ITALIC);
+      }
+      if (node.kind === "Named") found.otherWeight ||= isOtherWeight(template, node);
+    });
+  }
+  const bold = found.isBold && !(found.boldRule && found.otherWeight);
+  return { hasFont: found.hasFont, lacks: { bold, italic: found.isItalic && !found.italicRule } };
+}
+
+const BOLD: ReadonlySet<string> = new Set(["heading", "strong"]);
+const ITALIC: ReadonlySet<string> = new Set(["emph"]);
+
+/** Typst refuses what is not closed, and a word may end with an underscore. */
+function isClosed({ kind, children }: SyntaxNode, expected: Kind, end: Kind): boolean {
+  return kind === expected && children.length > 1 && children.at(-1)?.kind === end;
+}
+
+function isItalicStyle(template: Template, node: SyntaxNode): boolean {
+  if (node.kind !== "Named") return false;
+  const [key, value] = expressionsOf(node);
+  if (key === undefined || value?.kind !== "Str" || textOf(template, key) !== "style") return false;
+  return stringValue(template, value) === "italic";
+}
+
+function isOf(template: Template, selector: SyntaxNode | undefined, elements: ReadonlySet<string>): boolean {
+  let found = false;
+  if (selector === undefined) return false;
+  walk(selector, (node) => {
+    found ||= node.kind === "Ident" && elements.has(textOf(template, node));
+  });
+  return found;
+}
+
+function isOtherWeight(template: Template, node: SyntaxNode): boolean {
+  const [key, value] = expressionsOf(node);
+  if (key === undefined || value === undefined || textOf(template, key) !== "weight") return false;
+  if (value.kind === "Int") return Number(textOf(template, value)) < MIN_BOLD;
+  return value.kind !== "Str" || !BOLD_WORDS.has(stringValue(template, value));
+}

@@ -1,0 +1,183 @@
+/**
+ * What renders without an error and gives another document than its author expects: a template that reads `sys.inputs`,
+ * which is empty in the service, or a file of its own instead of `data`, or that was written for an older Typst.
+ */
+import { knownText } from "./bindings.ts";
+import { argumentsOf, calledBuiltIn, calleeOf } from "./calls.ts";
+import { DATA_FUNCTIONS, isDataFile } from "./file-kinds.ts";
+import { readsOf } from "./reads.ts";
+import { expressionsOf, partsOf, type SyntaxNode, stringValue, type Template, textOf, walk } from "./syntax-tree.ts";
+
+export interface TemplateFinding {
+  readonly offset: number;
+  readonly length: number;
+  /** A sentence without its beginning, which is the place: "reads sys.inputs, …". */
+  readonly message: string;
+}
+
+/** Where `sys.inputs` is read, or `sys` is taken as a whole, if anywhere; a text that binds `sys` anew has its own. */
+export function findInputsUse(template: Template): TemplateFinding | null {
+  if (!template.text.includes("sys")) return null;
+  let found: SyntaxNode | null = null;
+  let isBound = false;
+  walk(template.root, (node, ancestors) => {
+    if (found !== null || isBound) return;
+    isBound = ancestors.length === 1 && bindsSys(template, node);
+    if (node.kind === "Ident" && textOf(template, node) === "sys" && isInputs(template, node, ancestors)) found = node;
+  });
+  return found === null ? null : findingAt(found, "reads sys.inputs");
+}
+
+function findingAt({ start, end }: SyntaxNode, message: string): TemplateFinding {
+  return { offset: start, length: end - start, message };
+}
+
+/** `let sys = …`, `import … as sys` */
+function bindsSys(template: Template, node: SyntaxNode): boolean {
+  const parts = partsOf(node);
+  const name = node.kind === "LetBinding" ? parts[1] : node.kind === "ModuleImport" ? parts[3] : undefined;
+  return name?.kind === "Ident" && textOf(template, name) === "sys";
+}
+
+/** @param node the name `sys` */
+function isInputs(template: Template, node: SyntaxNode, ancestors: readonly SyntaxNode[]): boolean {
+  const parent = ancestors.at(-1);
+  if (parent?.kind === "FieldAccess" && parent.children[0] !== node) {
+    // `std.sys` is a member, too, but no other name is.
+    if (textOf(template, parent) !== "std.sys") return false;
+    const around = ancestors.at(-2);
+    return around?.kind !== "FieldAccess" || textOf(template, around).endsWith(".inputs");
+  }
+  if (parent?.kind === "FieldAccess") return textOf(template, parent.children.at(-1) ?? node) === "inputs";
+  return !(parent?.kind === "Named" && parent.children[0] === node);
+}
+
+/** Where the inputs are read by a name that no file can bind. */
+export function findStandardInputs(template: Template): TemplateFinding | null {
+  if (!template.text.includes("std")) return null;
+  let found: SyntaxNode | null = null;
+  walk(template.root, (node) => {
+    if (node.kind === "FieldAccess" && textOf(template, node) === "std.sys") found ??= node.children[0] ?? null;
+  });
+  return found === null ? null : findingAt(found, "reads std.sys.inputs");
+}
+
+/** The keys that a text reads of `sys.inputs`; null if it may read any. */
+export function inputNames(template: Template): ReadonlySet<string> | null {
+  const names = new Set<string>();
+  let mayBeAny = !template.isReadable;
+  walk(template.root, (node, ancestors) => {
+    if (node.kind !== "Ident" || textOf(template, node) !== "inputs") return;
+    const parent = ancestors.at(-1);
+    const isField = parent?.kind === "FieldAccess" && parent.children[0] !== node;
+    const around = isField ? ancestors.slice(0, -1) : ancestors;
+    const name = keyRead(template, isField ? parent : node, around);
+    if (name === null) mayBeAny = true;
+    else if (name !== "") names.add(name);
+  });
+  return mayBeAny || names.size === 0 ? null : names;
+}
+
+/** The key that is read of the inputs; empty if they are merely named, as in `import sys: inputs`; null for any. */
+function keyRead(template: Template, inputs: SyntaxNode, ancestors: readonly SyntaxNode[]): string | null {
+  const [parent, around] = [ancestors.at(-1), ancestors.at(-2)];
+  if (parent?.kind === "ImportItemPath") return around?.kind === "RenamedImportItem" ? null : "";
+  if (parent?.kind === "FieldAccess") {
+    const member = textOf(template, parent.children.at(-1) ?? parent);
+    if (around?.kind !== "FuncCall" || around.children[0] !== parent) return member;
+    const [key] = argumentsOf(template, around).positional;
+    return member === "at" && key?.kind === "Str" ? stringValue(template, key) : null;
+  }
+  if (parent?.kind !== "Binary" || !parent.children.some(({ kind }) => kind === "In")) return null;
+  const [key] = parent.children;
+  return key?.kind === "Str" && key !== inputs ? stringValue(template, key) : null;
+}
+
+/** The name by which all files of a project can read the data of the request. */
+const DATA_OF_REQUEST = "/:data.json";
+
+/** The first file of data that a text reads. Texts that are computed, or come by `sys.inputs`, are none. */
+export function findDataFile(template: Template): TemplateFinding | null {
+  let found: TemplateFinding | null = null;
+  walk(template.root, (node) => {
+    if (found !== null || node.kind !== "FuncCall" || !DATA_FUNCTIONS.has(calledBuiltIn(template, node))) return;
+    const [argument] = argumentsOf(template, node).positional;
+    const path = argument === undefined ? null : knownText(template, argument);
+    if (path === null || path === DATA_OF_REQUEST || !isDataFile(path)) return;
+    const callee = calleeOf(node);
+    if (callee !== undefined) found = findingAt(callee, `reads the file ${path}`);
+  });
+  return found;
+}
+
+/** Whether a text, the source or another file of a project, reads the data of the request as a file. */
+export function readsDataFile(template: Template): boolean {
+  return template.text.includes(":data.json") && readsOf(template).strings.includes(DATA_OF_REQUEST);
+}
+
+/** The names of types as strings, to which `type` no longer equals: those of Typst 0.7, and the later short ones. */
+const TYPES: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    boolean: "bool",
+    integer: "int",
+    string: "str",
+    "relative length": "relative",
+    "2d alignment": "alignment",
+    pattern: "tiling",
+    color: "color",
+  }).concat(
+    (
+      "bool int float str bytes array dictionary content function arguments length ratio relative angle fraction " +
+      "gradient tiling stroke symbol label regex selector version datetime duration decimal alignment direction " +
+      "counter state location module"
+    )
+      .split(" ")
+      .map((name) => [name, name]),
+  ),
+);
+const SINGLE_VALUES: ReadonlySet<string> = new Set(["none", "auto"]);
+const MAX_SHOWN = 40;
+
+/** Comparisons of a type with a string, which are always false since Typst 0.14, and no error. */
+export function findOldTypeNames(template: Template): TemplateFinding[] {
+  if (!template.text.includes("type")) return [];
+  const found: TemplateFinding[] = [];
+  walk(template.root, (node) => {
+    if (node.kind !== "Binary") return;
+    const [left, right] = [node.children[0], node.children.at(-1)];
+    const sign = node.children.find(({ kind }) => kind === "EqEq" || kind === "ExclEq" || kind === "In");
+    if (left === undefined || right === undefined || sign === undefined) return;
+    for (const [call, other] of [[left, right] as const, [right, left] as const]) {
+      if (call.kind !== "FuncCall" || calledBuiltIn(template, call) !== "type") continue;
+      const message = sign.kind === "In" ? describeList(template, call, other) : describe(template, call, sign, other);
+      if (message !== null) found.push(findingAt(call, message));
+    }
+  });
+  return found;
+}
+
+function argumentText(template: Template, call: SyntaxNode): string {
+  const value = textOf(template, call.children.at(-1) ?? call).slice(1, -1);
+  return value.length > MAX_SHOWN || value.includes("\n") ? "…" : value;
+}
+
+function describe(template: Template, call: SyntaxNode, sign: SyntaxNode, other: SyntaxNode): string | null {
+  if (other.kind !== "Str") return null;
+  const name = stringValue(template, other);
+  const type = TYPES.get(name);
+  if (type === undefined && !SINGLE_VALUES.has(name)) return null;
+  const [shown, written] = [argumentText(template, call), textOf(template, sign)];
+  const instead = type === undefined ? `${shown} ${written} ${name}` : `type(${shown}) ${written} ${type}`;
+  const verdict = sign.kind === "EqEq" ? "false" : "true";
+  return `type(${shown}) ${written} "${name}" is always ${verdict} since Typst 0.14: write ${instead}`;
+}
+
+/** `type(x) in ("string", "integer")` */
+function describeList(template: Template, call: SyntaxNode, list: SyntaxNode): string | null {
+  const [first] = list.kind === "Array" ? expressionsOf(list) : [];
+  const name = first?.kind === "Str" ? stringValue(template, first) : "";
+  const type = TYPES.get(name);
+  if (type === undefined) return null;
+  const shown = argumentText(template, call);
+  return `type(${shown}) in ("${name}", …) is always false since Typst 0.14: write type(${shown}) in (${type}, …)`;
+}
