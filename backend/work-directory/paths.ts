@@ -1,6 +1,6 @@
 /** Where the work directory is by default, and the service's own files in it. */
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { isAbsolute, join } from "node:path";
 import type { Environment } from "../../rules/settings.ts";
 import { cacheFolder, homeFolder, NO_HOME } from "../../typst/cache-folder.mjs";
 
@@ -37,7 +37,7 @@ const SYSTEMD_VARIABLES = ["CACHE_DIRECTORY", "STATE_DIRECTORY", "RUNTIME_DIRECT
  */
 export function defaultWorkDirectory(environment: Environment, port: number): string {
   const [ofService] = SYSTEMD_VARIABLES.flatMap((name) => environment[name]?.split(":", 1)[0] || []);
-  const isHomeless = homeFolder(environment) === NO_HOME && !environment.XDG_CACHE_HOME;
+  const isHomeless = homeFolder(environment) === NO_HOME && !isAbsolute(environment.XDG_CACHE_HOME ?? "");
   // No folder of others above it: whoever owns one could put another directory in its place.
   if (ofService === undefined && isHomeless) return join(tmpdir(), `document-rendering-work-${port}`);
   return join(ofService ?? cacheFolder(environment), `work-${port}`);

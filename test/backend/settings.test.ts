@@ -2,6 +2,7 @@
  * The backend's environment: defaults, valid values, and values that stop the start with a message naming the setting.
  */
 import { mkdir, realpath, symlink } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { readBackendSettings } from "../../backend/settings.ts";
@@ -137,6 +138,11 @@ describe("the work directory, where no setting names it", () => {
   it.each<[string, Record<string, string>, string]>([
     ["in the user's cache", {}, "/home/me/.cache/document-rendering-service/work-8788"],
     ["of its port alone", { SERVICE_PORT: "9000" }, "/home/me/.cache/document-rendering-service/work-9000"],
+    [
+      "for temporary files without a home",
+      { HOME: "/nonexistent", XDG_CACHE_HOME: "xdg" },
+      join(tmpdir(), "document-rendering-work-8788"),
+    ],
     ["in XDG's cache", { XDG_CACHE_HOME: "/xdg" }, "/xdg/document-rendering-service/work-8788"],
     ["in no relative cache", { XDG_CACHE_HOME: "xdg" }, "/home/me/.cache/document-rendering-service/work-8788"],
     ["in what systemd made for the service", { CACHE_DIRECTORY: "/var/cache/pdf" }, "/var/cache/pdf/work-8788"],
