@@ -3,8 +3,11 @@ import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { PNG } from "pngjs";
 import { describe, expect, it } from "vitest";
+import { constraintsDocument } from "../../../rules/constraints.ts";
+import { DEFAULT_LIMITS } from "../../../rules/limits.ts";
 import { makeFakeTypst, VERSION_ANSWER } from "../../support/backend/fake-typst.ts";
 import { makeProject, runCommand, startWatching, writeProject } from "../../support/clients/command-line.ts";
+import { answer, startScript } from "../../support/clients/scripted-service.ts";
 import { GREY_JPEG } from "../../support/grey-jpeg.ts";
 import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
 
@@ -307,5 +310,20 @@ it("a folder for temporary files that cannot be used is named, with the variable
   expect(stderr).toMatch(
     /^The folder for temporary files, \/nothing, cannot be used \(ENOENT: .*\)\. TMPDIR can name .*\n$/,
   );
+  expect(exitCode).toBe(1);
+});
+
+it("says that a service has newer rules, if it may take what this program cannot read", async () => {
+  const document = constraintsDocument(DEFAULT_LIMITS);
+  const newer = { keys: ["a b.txt"], accepted: true, code: null, rule: null };
+  const rules = { ...document, rules_version: document.rules_version + 1, conformance_vectors: [newer] };
+  const headers = { "Content-Type": "application/json", ETag: '"newer"' };
+  const { url } = await startScript(answer(200, headers, JSON.stringify(rules)));
+  const folder = await makeProject({ "a.typ": '#read("a b.txt")', "a b.txt": "x" });
+  const env = { SERVICE_URL: url };
+  expect((await runCommand(folder, ["constraints"], { env })).exitCode).toBe(0);
+  const { stderr, exitCode } = await runCommand(folder, ["check", "a.typ"], { env });
+  expect(stderr).toMatch(/ has newer rules than this program, .*a b\.txt.* Update the program\./);
+  expect(stderr).not.toMatch(/^ {4}at /m);
   expect(exitCode).toBe(1);
 });

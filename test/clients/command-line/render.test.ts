@@ -301,6 +301,9 @@ describe("the exit code is", () => {
     expect(exitCode).toBe(7);
     expect((await readdir(folder)).filter((name) => name.includes("pdf"))).toEqual([]);
     expect(broken.bodies).toHaveLength(5);
+    const invoice = await runCommand(folder, ["render", "a.typ", "--url", broken.url, "--e-invoice", "factur-x"]);
+    expect(invoice.stderr).toContain("broke before the whole answer had arrived.");
+    expect(invoice.exitCode).toBe(7);
   });
 
   it("130 for an interruption", async () => {
