@@ -1,6 +1,6 @@
 /** Which fonts and characters a document of the service lacks: the service renders it without a warning. */
 import type { Capabilities } from "../../protocol/capabilities.ts";
-import { DEFAULT_FONT } from "../../rules/fonts/typst-fonts.ts";
+import { DEFAULT_FONT, FAMILIES_OF_TYPST } from "../../rules/fonts/typst-fonts.ts";
 import { suggestFamily } from "../data-schema/similar-name.ts";
 import type { RejectedRender, ServiceClient } from "../typescript/client.ts";
 import { type DocumentFonts, readDocumentFonts } from "../typescript/fonts/document-fonts.ts";
@@ -10,6 +10,7 @@ import {
   describeImages,
   describeMissingFamilies,
   findWantedFonts,
+  readFamilyNames,
   type SuggestFamily,
   type WantedFonts,
 } from "../typescript/fonts/missing-fonts.ts";
@@ -29,12 +30,21 @@ export interface FontFindings {
   readonly capabilities: Capabilities | null;
 }
 
-/** Packages are not looked at: they name families for cases that a document may never have. */
+/**
+ * Families that only packages name count as missing for nobody: they are for cases that a document may never have. But where
+ * all packages are there and name no others than the project or Typst has, nothing is left open.
+ */
 export function findProjectFonts({ source, files, packages, unusedFamilies, webFonts }: Project): WantedFonts {
   const ofPackages = new Set(packages.found.flatMap(({ keys }) => keys.filter((key) => /\.(?:typ|svg)$/i.test(key))));
   const sent = files.filter(({ key }) => !ofPackages.has(key));
-  const wanted = findWantedFonts({ source: source.toString("utf8"), files: sent });
-  return { ...wanted, offered: [...wanted.offered, ...unusedFamilies], webFonts };
+  const text = source.toString("utf8");
+  const wanted = findWantedFonts({ source: text, files: sent });
+  const all = wanted.mayNameOthers && packages.missing.length === 0 ? readFamilyNames({ source: text, files }) : null;
+  const isKnown = (family: string) =>
+    wanted.named.has(family) || wanted.brought.has(family) || FAMILIES_OF_TYPST.has(family);
+  const isClosed = all?.areAll === true && [...all.named].every(isKnown);
+  const mayNameOthers = wanted.mayNameOthers && !isClosed;
+  return { ...wanted, mayNameOthers, offered: [...wanted.offered, ...unusedFamilies], webFonts };
 }
 
 /** Of the project's families, sent or not, and of the service's. */
