@@ -2,6 +2,7 @@
 import type { Capabilities } from "../protocol/capabilities.ts";
 import { ALL_EDGE_ROUTES, allowedMethods, METRICS_PATH, SECURITY_TEXT_PATH } from "../protocol/routes.ts";
 import { limitsFingerprint } from "../rules/limits.ts";
+import { SettingError } from "../rules/settings.ts";
 import { UnreportedCounts } from "./backends/backend.ts";
 import { accessTokenFor } from "./backends/backend-address.ts";
 import { BackendChoice } from "./backends/backend-choice.ts";
@@ -96,7 +97,7 @@ export function deploymentOf({ platform }: EdgeContext): Deployment {
   const deployment: Deployment = {
     settings,
     limitsFingerprint: limitsFingerprint(settings.limits),
-    bodyMemory: new BodyMemory(settings.limits.max_request_body_bytes),
+    bodyMemory: openBodyMemory(settings, platform),
     uploads: makeUploadLimit(settings.bodyTimeoutSeconds),
     renders: new FairLimit(
       settings.maxOpenRenders,
@@ -109,12 +110,27 @@ export function deploymentOf({ platform }: EdgeContext): Deployment {
       pool,
       (backend) => backendChoice.hasAnswered(backend),
       settings.metricsAccess.kind === "open",
+      platform.memoryBounds?.gatheredBytes,
     ),
-    commonCapabilities: shareCapabilities(pool, (line) => writeLine(platform, settings.logRequests, "warn", line)),
+    commonCapabilities: shareCapabilities(
+      pool,
+      (line) => writeLine(platform, settings.logRequests, "warn", line),
+      platform.memoryBounds?.gatheredBytes,
+    ),
     constraints: null,
   };
   deployments.set(platform, deployment);
   return deployment;
+}
+
+/** @throws SettingError when the largest body takes more than the platform leaves for bodies. */
+function openBodyMemory({ limits }: EdgeSettings, { memoryBounds }: Platform): BodyMemory {
+  const largest = limits.max_request_body_bytes;
+  if (memoryBounds === undefined) return new BodyMemory(largest);
+  if (largest <= memoryBounds.largestBodyBytes) return new BodyMemory(largest, memoryBounds.bodyBytes);
+  throw new SettingError(
+    `SERVICE_MAX_REQUEST_BODY_BYTES may be at most ${memoryBounds.largestBodyBytes} on Cloudflare, whose isolates have 128 MB for everything.`,
+  );
 }
 
 export function settingsOf(context: EdgeContext): EdgeSettings {

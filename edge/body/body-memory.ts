@@ -1,6 +1,7 @@
 /**
- * The memory for bodies in one isolate, which has 128 MiB for everything: exceeding that ends every request in it. So
- * each request reserves memory before it allocates any, and waits when there is none.
+ * The memory for bodies. On Cloudflare, an isolate that takes too much ends with every request in it
+ * (platform/cloudflare/isolate-memory.ts). So each request reserves memory before it allocates any, and waits when there
+ * is none.
  *
  * Two requests that each hold half of what they need must not deadlock: the oldest may always grow to the largest body,
  * and all others share the rest. The same rule divides the rest among the requests of one caller, so a caller with slow
@@ -9,7 +10,7 @@
 import { WALL_CLOCK, type WallClock } from "../clock.ts";
 import { type Permit, releaseExpired } from "./fair-limit.ts";
 
-/** Half of an isolate: the other half is for the runtime, network buffers and the code. */
+/** Where the platform does not say less. */
 const MAX_BODY_BYTES_IN_MEMORY = 64 * 1024 * 1024;
 /** What the other bodies may hold even if the largest takes nearly all. The total may then be exceeded. */
 const MIN_FRACTION_FOR_OTHERS = 1 / 4;

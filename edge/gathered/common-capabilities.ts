@@ -14,7 +14,7 @@ import { fetchText } from "../backends/backend.ts";
 import { WALL_CLOCK } from "../clock.ts";
 import type { Backend } from "../platform/platform.ts";
 import { SharedAnswer } from "./shared-answer.ts";
-import { BackendSurvey, SURVEY_TIMEOUT_MILLISECONDS } from "./survey.ts";
+import { BackendSurvey, longestDocument, SURVEY_TIMEOUT_MILLISECONDS } from "./survey.ts";
 
 const KEEP_MILLISECONDS = 60_000;
 const KEEP_INCOMPLETE_MILLISECONDS = 5000;
@@ -26,15 +26,19 @@ interface KnownCapabilities {
   readonly answeredAt: number;
 }
 
-/** @param report writes a line of the log */
+/** @param report writes a line of the log @param gatheredBytes how much may come from all backends together */
 export function shareCapabilities(
   pool: { readonly backends: readonly Backend[] },
   report: (line: object) => void,
+  gatheredBytes = Number.POSITIVE_INFINITY,
 ): SharedAnswer<Capabilities | null> {
   const known = new Map<Backend, KnownCapabilities>();
   let loggedDifferences = "";
   const survey = new BackendSurvey((backend, timeoutMilliseconds) =>
-    fetchText(backend, CAPABILITIES_PATH, { timeoutMilliseconds, maxBytes: MAX_CAPABILITIES_BYTES }),
+    fetchText(backend, CAPABILITIES_PATH, {
+      timeoutMilliseconds,
+      maxBytes: longestDocument(MAX_CAPABILITIES_BYTES, gatheredBytes, pool.backends.length),
+    }),
   );
   const record = (backend: Backend, text: string | null): boolean => {
     const capabilities = text === null ? null : parseCapabilities(text);

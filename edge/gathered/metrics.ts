@@ -2,7 +2,7 @@
 import { fetchText } from "../backends/backend.ts";
 import type { Backend } from "../platform/platform.ts";
 import { SharedAnswer } from "./shared-answer.ts";
-import { BackendSurvey, SURVEY_TIMEOUT_MILLISECONDS } from "./survey.ts";
+import { BackendSurvey, longestDocument, SURVEY_TIMEOUT_MILLISECONDS } from "./survey.ts";
 
 /** Far more than the metrics of a backend; a longer response does not come from one. */
 const MAX_METRICS_BYTES = 1024 * 1024;
@@ -11,15 +11,22 @@ const KEEP_MILLISECONDS = 5000;
 /** About as long as a gathering takes at most. */
 const STALE_MILLISECONDS = 10_000;
 
-/** @param isPublic whether anybody may read the result: it then names no callers. */
+/**
+ * @param isPublic whether anybody may read the result: it then names no callers
+ * @param gatheredBytes how much may come from all backends together
+ */
 export function shareMetrics(
   pool: { readonly backends: readonly Backend[] },
   hasAnswered: (backend: Backend) => boolean,
   isPublic: boolean,
+  gatheredBytes = Number.POSITIVE_INFINITY,
 ): SharedAnswer<string> {
   const known = new WeakSet<Backend>();
   const survey = new BackendSurvey((backend, timeoutMilliseconds) =>
-    fetchText(backend, "/metrics", { timeoutMilliseconds, maxBytes: MAX_METRICS_BYTES }),
+    fetchText(backend, "/metrics", {
+      timeoutMilliseconds,
+      maxBytes: longestDocument(MAX_METRICS_BYTES, gatheredBytes, pool.backends.length),
+    }),
   );
   const scrapeOf = (backend: Backend, answer: string | null | undefined): Scrape => {
     const { name } = backend;

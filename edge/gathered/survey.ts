@@ -11,6 +11,10 @@ const ANSWER_TIMEOUT_MILLISECONDS = 3000;
 /** For all together: Prometheus waits ten seconds for a scrape by default. */
 export const SURVEY_TIMEOUT_MILLISECONDS = 9500;
 
+/** How long the document of one backend may be, by its own limit and by its share of what all may take together. */
+export const longestDocument = (most: number, all: number, backends: number): number =>
+  Math.min(most, Math.floor(all / Math.max(1, backends)));
+
 /** The answer of one backend; null if it does not come in time. */
 type Ask = (backend: Backend, timeoutMilliseconds: number) => Promise<string | null>;
 

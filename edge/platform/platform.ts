@@ -82,8 +82,17 @@ export interface Backend {
 
 export type LogLevel = "error" | "warn" | "info" | "log";
 
+/** What the platform leaves for bodies, and for what is gathered from all backends together. */
+export interface MemoryBounds {
+  readonly bodyBytes: number;
+  readonly largestBodyBytes: number;
+  readonly gatheredBytes: number;
+}
+
 /** What one deployment has: the same object for all of its requests. */
 export interface Platform {
+  /** Absent where the machine's memory is the deployment's own. */
+  readonly memoryBounds?: MemoryBounds;
   /** By their names. What is no text is no setting. */
   readonly settings: Readonly<Record<string, unknown>>;
   /** @throws SettingError when this platform has no such backends. */

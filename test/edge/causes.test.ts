@@ -21,8 +21,8 @@ import { stopClocks } from "./still-clock.ts";
 const COUNTS = "X-Service-Edge-Counts";
 const MEBIBYTE = 1024 * 1024;
 const LARGE_BODY = `{"source":"x"${" ".repeat(MEBIBYTE)}}  `;
-/** With it, a caller has 4 MiB for all but its oldest body, and an isolate 16 MiB. */
-const LARGE_BODIES = { SERVICE_MAX_REQUEST_BODY_BYTES: String(60 * MEBIBYTE) };
+/** With it, a caller has 4 MiB for all but its oldest body, and an isolate 32 MiB. */
+const LARGE_BODIES = { SERVICE_MAX_REQUEST_BODY_BYTES: String(32 * MEBIBYTE) };
 /** Half of what an isolate reads at the same time. */
 const SHARE_OF_UPLOADS = 512;
 
@@ -69,11 +69,11 @@ class Edge {
     return this.ask("/v1/render", { method: "POST", headers, body });
   }
 
-  /** Begins an upload that holds 4 MiB once more than half of it has been read. */
-  upload(token: string): Promise<void> {
+  /** Begins an upload that holds so much once more than half of it has been read. */
+  upload(token: string, bytes = 4 * MEBIBYTE): Promise<void> {
     const { readable, writable } = new IdentityTransformStream();
-    void this.render(token, readable, String(4 * MEBIBYTE));
-    return writable.getWriter().write(new Uint8Array(2 * MEBIBYTE + 1));
+    void this.render(token, readable, String(bytes));
+    return writable.getWriter().write(new Uint8Array(bytes / 2 + 1));
   }
 }
 
@@ -120,13 +120,13 @@ const PROVOCATIONS: Readonly<Record<EdgeCause, () => Promise<[Edge, Response]>>>
   },
   edge_memory: async () => {
     const edge = new Edge(LARGE_BODIES);
-    for (const token of ["a", "b", "c", "d", "e"]) await edge.upload(token);
+    for (const token of [..."abbccddee"]) await edge.upload(token);
     hastenWaits();
     return [edge, await edge.render("f")];
   },
   edge_memory_share: async () => {
     const edge = new Edge(LARGE_BODIES);
-    for (const token of ["a", "a"]) await edge.upload(token);
+    for (const bytes of [4 * MEBIBYTE, 4 * MEBIBYTE]) await edge.upload("a", bytes);
     hastenWaits();
     return [edge, await edge.render("a")];
   },
@@ -149,7 +149,7 @@ const PROVOCATIONS: Readonly<Record<EdgeCause, () => Promise<[Edge, Response]>>>
       await vi.waitFor(() => expect(reclaim).toHaveBeenCalled());
       throw new Error("connection reset");
     });
-    for (const token of ["a", "c", "d", "e"]) await edge.upload(token);
+    for (const token of [..."aaccddee"]) await edge.upload(token);
     return [edge, await edge.render("b")];
   },
   edge_failure: () => refused({ SERVICE_MAX_OUTPUT_BYTES: "many" }),

@@ -1,7 +1,9 @@
 /** A request of Workers and its answer, as the edge sees them. */
 
+import { FairLimit, type Permit } from "../../body/fair-limit.ts";
 import type { WallClock } from "../../clock.ts";
 import type { Answer, BodyPiece, ClientRequest, PassedBody, RequestBody } from "../platform.ts";
+import { FIRST_READ_BYTES, MAX_LARGE_READS, READ_BYTES } from "./isolate-memory.ts";
 
 export class WorkerRequest implements ClientRequest {
   readonly method: string;
@@ -38,9 +40,14 @@ export class WorkerRequest implements ClientRequest {
   }
 }
 
-const FIRST_READ_BYTES = 4 * 1024;
-/** workerd's default reader returns 4 KiB at once: with its timers, 1 MiB took five times as long (2026-11-21). */
-const READ_BYTES = 64 * 1024;
+/** How long a request may keep its place whose client has left: workerd does not resume it. */
+const LARGE_READ_MILLISECONDS = 60_000;
+/**
+ * workerd's default reader returns 4 KiB at once: with its timers, 1 MiB took five times as long (2026-11-21). So as many
+ * bodies as the isolate has room for are read by more.
+ */
+const largeReads = new FairLimit(2 * MAX_LARGE_READS, LARGE_READ_MILLISECONDS);
+const NOBODY = "";
 
 /** A read that waits holds the memory that it reads into, so that is small until a client has filled it once. */
 export class StreamedBody implements RequestBody {
@@ -49,11 +56,15 @@ export class StreamedBody implements RequestBody {
   #memory: ArrayBuffer | null = null;
   /** How much memory the next read gets, if it gets new one. */
   #bytes: number;
+  #largeRead: Permit | null = null;
+  /** How much of it is to come; infinite if that is not known. */
+  #left: number;
   isOver = false;
 
   constructor(stream: ReadableStream<Uint8Array>, contentLength: string | null) {
     this.#stream = stream;
-    this.#bytes = Math.max(1, Math.min(Number(contentLength ?? FIRST_READ_BYTES) || 1, FIRST_READ_BYTES));
+    this.#left = contentLength === null ? Number.POSITIVE_INFINITY : Number(contentLength) || 1;
+    this.#bytes = Math.min(this.#left, FIRST_READ_BYTES);
   }
 
   get isBegun(): boolean {
@@ -63,6 +74,7 @@ export class StreamedBody implements RequestBody {
   async next(timeBudgetMilliseconds: number, clock: WallClock): Promise<BodyPiece> {
     const piece = timeBudgetMilliseconds <= 0 ? "late" : await this.#read(timeBudgetMilliseconds, clock);
     if (typeof piece === "string") this.isOver = true;
+    if (this.isOver || this.#left <= 0) this.#largeRead?.release();
     return piece;
   }
 
@@ -80,7 +92,12 @@ export class StreamedBody implements RequestBody {
     // The read has detached the buffer that it was given and returns the same memory as a new one.
     const { buffer } = value;
     const isFull = value.length === buffer.byteLength;
-    this.#memory = isFull && buffer.byteLength < READ_BYTES ? null : buffer;
+    this.#memory = buffer;
+    this.#left -= value.length;
+    if (!isFull || buffer.byteLength >= READ_BYTES || this.#left <= 0) return value;
+    this.#largeRead ??= largeReads.acquire(NOBODY);
+    if (this.#largeRead === null) return value;
+    this.#memory = null;
     this.#bytes = READ_BYTES;
     return value;
   }

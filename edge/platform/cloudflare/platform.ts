@@ -9,6 +9,7 @@ import type { Answer, ClientRequest, LogLevel, Platform } from "../platform.ts";
 import { ANALYTICS_BINDING, spanAttributes, writeAnalytics } from "./analytics.ts";
 import { openBackend } from "./backend.ts";
 import { StreamedAnswer, WorkerRequest } from "./exchange.ts";
+import { LARGEST_BODY_BYTES_IN_ISOLATE, MAX_BODY_BYTES_IN_ISOLATE, MAX_GATHERED_BYTES } from "./isolate-memory.ts";
 import { lookUpService } from "./look-up-service.ts";
 
 interface EdgeEnvironment {
@@ -32,6 +33,11 @@ export function platformOf(environment: object): Platform {
 
 class Workers implements Platform {
   readonly settings: EdgeEnvironment;
+  readonly memoryBounds = {
+    bodyBytes: MAX_BODY_BYTES_IN_ISOLATE,
+    largestBodyBytes: LARGEST_BODY_BYTES_IN_ISOLATE,
+    gatheredBytes: MAX_GATHERED_BYTES,
+  };
 
   constructor(environment: EdgeEnvironment) {
     this.settings = environment;

@@ -18,6 +18,37 @@ it("a read gets little memory until a client has filled it", async () => {
   expect(given).toEqual([4096, 4096, 65_536, 65_536]);
 });
 
+it("64 bodies at a time get large reads, each until it is over, whether its length is known or not", async () => {
+  const sizes: number[] = [];
+  const bodyOf = (length: string | null) => {
+    let left = 3;
+    const stream = new ReadableStream({
+      type: "bytes",
+      pull(controller) {
+        const bytes = controller.byobRequest?.view?.byteLength ?? 0;
+        sizes.push(bytes);
+        if (left-- > 0) return controller.byobRequest?.respond(bytes);
+        controller.close();
+        controller.byobRequest?.respond(0);
+      },
+    });
+    return new StreamedBody(stream, length);
+  };
+  const begin = async (length: string | null) => {
+    const body = bodyOf(length);
+    for (let read = 0; read < 2; read++) await body.next(60_000, WALL_CLOCK);
+    return { body, isLarge: sizes.at(-1) === 65_536 };
+  };
+  const lengths = Array.from({ length: 64 }, (_, index) => (index % 2 === 0 ? null : String(4096 + 2 * 65_536)));
+  const all = await Promise.all(lengths.map((length) => begin(length)));
+  expect((await begin(null)).isLarge).toBe(false);
+  for (const { body } of all) {
+    await body.next(60_000, WALL_CLOCK);
+    await body.next(60_000, WALL_CLOCK);
+  }
+  expect((await begin(null)).isLarge).toBe(true);
+});
+
 it("a first read gets no more memory than the body is long", async () => {
   const given: number[] = [];
   const body = new ReadableStream({
