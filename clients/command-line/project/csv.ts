@@ -41,7 +41,9 @@ export function looksLikeCsv(text: string): boolean {
 /** @param name of the file. @throws CommandError when it is no table, or two separators fit */
 export function readCsv(text: string, name: string, { delimiter, maxRows }: CsvOptions): CsvTable {
   const separatorLine = SEPARATOR_LINE.exec(text);
-  const named = delimiter ?? separatorLine?.groups?.delimiter ?? (TABS_NAME.test(name) ? "\t" : undefined);
+  // Without one, the name is wrong, or there is one column.
+  const hasTabs = TABS_NAME.test(name) && (text.includes("\t") || !looksLikeCsv(text));
+  const named = delimiter ?? separatorLine?.groups?.delimiter ?? (hasTabs ? "\t" : undefined);
   const fromLine = separatorLine === null ? 1 : 2;
   const candidates = named === undefined ? DELIMITERS.filter((one) => text.includes(one)) : [named];
   const readings = (candidates.length === 0 ? DELIMITERS.slice(0, 1) : candidates).map((one) =>

@@ -168,6 +168,7 @@ describe("CSV", () => {
   it.each([
     ["by what fits all rows", "p.csv", "Ort, Land;Nr\nUlm;1\n", [], '"Ort, Land", "Nr", separated by ";"; 1 row'],
     ["by its extension", "p.tsv", "a, b\tc, d\n1, 2\t3, 4\n", [], '"a, b", "c, d", separated by tabs; 1 row'],
+    ["as if its name were right", "p.tsv", "a;b\n1;2\n", [], '"a", "b", separated by ";"; 1 row'],
     ["by --delimiter", "p.csv", "a,b;c\n1,2;3\n", ["--delimiter", ";"], '"a,b", "c", separated by ";"; 1 row'],
     ["by --delimiter for one column", "p.csv", "a\n1;2\n", ["--delimiter", ","], '"a"; 1 row'],
     ["by its first line", "p.csv", "\ufeffsep=;\r\na,b;c\r\n1,2;3\r\n", [], '"a,b", "c", separated by ";"; 1 row'],
