@@ -15,7 +15,7 @@ FROM ${TYPST_IMAGE} AS typst
 FROM ${NODE_IMAGE} AS build
 RUN apt-get update \
   && apt-get install -y --no-install-recommends binutils ca-certificates
-# Without their symbols, Node and workerd are a quarter smaller.
+# Without its symbols, Node is a quarter smaller.
 RUN strip -o /node /usr/local/bin/node
 WORKDIR /service
 COPY package.json package-lock.json .npmrc ./
@@ -23,23 +23,23 @@ COPY package.json package-lock.json .npmrc ./
 FROM build AS edge-build
 # With their manifests: npm installs what the workspaces need that it finds.
 COPY clients clients
-# The programs of esbuild and workerd are packages of their own and need no install script.
+# The program of esbuild is a package of its own and needs no install script.
 RUN npm ci --ignore-scripts
 # The playground's compiler takes its fonts from Typst.
 COPY --from=typst /bin/typst /usr/local/bin/typst
-COPY wrangler.toml tsconfig.json LICENSE ./
+COPY tsconfig.json LICENSE ./
 COPY rules rules
 COPY protocol protocol
 COPY typst typst
 COPY logging logging
 COPY edge edge
-COPY gate gate
+COPY http-server http-server
 COPY examples examples
 # Two pages that the playground leads to.
 COPY docs docs
 COPY static static
 COPY scripts scripts
-RUN node scripts/build-edge.ts && strip dist/edge/workerd
+RUN node scripts/build-edge.ts
 
 FROM build AS packages
 # No optional ones, such as the TypeScript compiler for valibot, or a second Node.
@@ -54,8 +54,7 @@ RUN apt-get update \
   && apt-get install -y --no-install-recommends tini \
   && rm -rf /var/lib/apt/lists/* /var/cache/apt/* \
   && find / -xdev -type f -perm /6000 -exec chmod a-s {} +
-# bubblewrap leaves a process to process 1 with each render, and Node waits for no process of others. workerd as process 1 would not
-# see SIGINT. tini passes signals on, and ends as its program does; with -s it also waits where an engine's init or pause is process 1.
+# bubblewrap leaves a process to process 1 with each render, and Node waits for no process of others. tini passes signals on, and ends as its program does; with -s it also waits where an engine's init or pause is process 1.
 ENTRYPOINT ["tini", "-s", "--"]
 
 # Node, which both programs run on. libatomic1 is for it.
@@ -67,8 +66,6 @@ COPY --from=build /node /usr/local/bin/node
 
 FROM node AS edge
 WORKDIR /service
-# workerd does not start without them.
-COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/
 COPY --from=edge-build /service/dist/edge ./
 # By its number: Kubernetes compares it with `runAsNonRoot`.
 USER 1000:1000
@@ -80,7 +77,7 @@ EXPOSE 8787
 # Nothing but bash speaks HTTP here. Podman keeps a health check only in an image that is built with `--format docker`.
 HEALTHCHECK --interval=10s --timeout=3s --start-period=10s \
   CMD ["bash", "-c", "exec 3<>/dev/tcp/127.0.0.1/8787 && printf 'GET /health HTTP/1.1\\r\\nHost: localhost\\r\\nConnection: close\\r\\n\\r\\n' >&3 && grep -q '^HTTP/1.1 200' <&3"]
-# The gate in front of workerd. On SIGTERM it answers what is in flight and ends.
+# On SIGTERM it answers what is in flight and ends.
 CMD ["node", "start.mjs"]
 
 FROM node AS backend-base
@@ -96,6 +93,7 @@ COPY rules rules
 COPY protocol protocol
 COPY typst typst
 COPY logging logging
+COPY http-server http-server
 COPY backend backend
 # What `npm run packages` and `npm run fonts` have fetched, if anything.
 COPY vendor/packages packages
@@ -114,9 +112,8 @@ ENV NODE_ENV=production \
 
 # An edge and a backend in one container, to try the service. It keeps nothing.
 FROM backend-base AS all-in-one
-COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/
 COPY --from=edge-build /service/dist/edge dist/edge
-COPY gate/settings.ts gate/
+COPY edge/platform/node/settings.ts edge/platform/node/
 COPY scripts/start/all-in-one.ts scripts/start/welcome.ts scripts/start/
 EXPOSE 8787
 # Answers 200 when a render through the edge has worked.

@@ -76,7 +76,7 @@ export default defineConfig({
           // what it changes.
           isolate: false,
           include: [
-            "test/{architecture,backend,clients/command-line,clients/typescript,clients/python,clients/e-invoice,gate,scripts,service,typst}/**/*.test.ts",
+            "test/{architecture,backend,clients/command-line,clients/typescript,clients/python,clients/e-invoice,edge/platform/node,logging,scripts,service,typst}/**/*.test.ts",
           ],
           globalSetup: [
             "./test/provide-typst.ts",
@@ -110,6 +110,7 @@ export default defineConfig({
           name: "workerd",
           globalSetup: "./test/provide-static-files.ts",
           include: ["test/edge/**/*.test.ts"],
+          exclude: ["test/edge/platform/node/**"],
           // Each file puts back what it stubs, so that one workerd loads the edge once for all of them.
           isolate: false,
         },

@@ -4,6 +4,7 @@ import { availableParallelism } from "node:os";
 import { resolve } from "node:path";
 import { parseTokens } from "../protocol/authentication.ts";
 import { MAX_SLOTS } from "../protocol/headers.ts";
+import { IDLE_CONNECTION_SETTING } from "../protocol/idle-connections.ts";
 import { LIMIT_SETTINGS, type Limits, limitsFrom } from "../rules/limits.ts";
 import { RENDER_TIME_SETTINGS, readRenderTime } from "../rules/render-time.ts";
 import { type Environment, readIntegerSettings, SettingError } from "../rules/settings.ts";
@@ -23,6 +24,7 @@ export const BACKEND_INTEGER_SETTINGS = {
     max: 65_535,
     meaning: "TCP port; 0 takes a free one",
   },
+  idleConnectionSeconds: IDLE_CONNECTION_SETTING,
   maxConcurrentRenders: {
     setting: "SERVICE_MAX_CONCURRENT_RENDERS",
     default: availableParallelism(),

@@ -3,7 +3,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { EDGE_PROGRAM, writeEdge } from "../scripts/build/edge-configuration.ts";
+import { EDGE_PROGRAM, writeEdge } from "../scripts/build/edge-folder.ts";
 import { LOOPBACK, startBackend, takeFreePort } from "../scripts/start/local-service.ts";
 import { API_TOKEN, BACKEND_TOKEN } from "../test/support/tokens.ts";
 import { requireTypst } from "../typst/program-location.mjs";

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { constraintsDocument } from "../rules/constraints.ts";
 import { DEFAULT_LIMITS } from "../rules/limits.ts";
-import { writeEdge } from "../scripts/build/edge-configuration.ts";
+import { writeEdge } from "../scripts/build/edge-folder.ts";
 import { bundle } from "../scripts/build/worker.ts";
 import { exampleRequest } from "../scripts/examples/example-request.ts";
 import { formatTable } from "../scripts/generate/markdown-table.ts";

@@ -90,8 +90,8 @@ roll_systemd() {
   wanted=${1-$(basename "$(readlink "$LINK")")}
   check_version "$wanted"
   folder=$RELEASES/$wanted
-  for program in dist/edge/workerd node_modules/.bin/node; do
-    if [ ! -x "$folder/$program" ]; then fail "$folder has no $program. What puts it there: npm run build:release"; fi
+  for program in dist/edge/start.mjs node_modules/.bin/node; do
+    if [ ! -e "$folder/$program" ]; then fail "$folder has no $program. What puts it there: npm run build:release"; fi
   done
   backends=$(list_units backend)
   edges=$(list_units edge)

@@ -1,9 +1,10 @@
 /** The edge: its routes, and the one place where exceptions become `service_unavailable`. A platform calls it for each request. */
+import { NO_MEMORY_RETRY_SECONDS } from "../protocol/body-collector.ts";
 import { CAPABILITIES_PATH } from "../protocol/capabilities.ts";
 import { COMMON_HEADERS, REQUEST_ID_HEADER, SERVER_TIMING_HEADER } from "../protocol/headers.ts";
 import { EDGE_ROUTES, FILE_ROUTES, SECURITY_TEXT_PATH } from "../protocol/routes.ts";
-import { methodNotAllowed, notFound, serviceUnavailable } from "../rules/problem.ts";
-import { EdgeContext, servedMethods, settingsOf } from "./context.ts";
+import { methodNotAllowed, notFound, type Problem, renderQueueFull, serviceUnavailable } from "../rules/problem.ts";
+import { deploymentOf, EdgeContext, servedMethods, settingsOf } from "./context.ts";
 import { limitCallerRate, requireToken } from "./guards/caller.ts";
 import { requireMetricsAccess } from "./guards/metrics-access.ts";
 import { crossOriginAnswer, requireServedUrl } from "./guards/web-origins.ts";
@@ -47,8 +48,24 @@ export async function answerRequest(platform: Platform, request: ClientRequest):
     answer = problemAnswer(context, serviceUnavailable("edge_failure"));
   }
   if (answer.status >= 300) await discardBody(context);
+  return complete(context, answer);
+}
+
+/** For what a platform refuses by itself. The rest of the body is its own matter. */
+export function refuseRequest(platform: Platform, request: ClientRequest, reason: Problem): Answer {
+  const context = new EdgeContext(platform, request);
+  return complete(context, problemAnswer(context, reason));
+}
+
+/** @throws SettingError when a setting is not valid, which each answer would otherwise say of itself. */
+export function validateSettings(platform: Platform): void {
+  deploymentOf({ platform });
+}
+
+/** Adds the header fields of every answer, and ends the request. */
+function complete(context: EdgeContext, answer: Answer): Answer {
   const timing = context.record.serverTiming;
-  const complete = {
+  const whole = {
     ...answer,
     headers: {
       ...answer.headers,
@@ -57,11 +74,14 @@ export async function answerRequest(platform: Platform, request: ClientRequest):
       ...(timing !== "" && { [SERVER_TIMING_HEADER]: timing }),
     },
   };
-  endRequest(context, complete);
-  return complete;
+  endRequest(context, whole);
+  return whole;
 }
 
 async function answerRoute(context: EdgeContext): Promise<Answer> {
+  if (context.request.isOverCapacity) {
+    return problemAnswer(context, renderQueueFull("open_requests", NO_MEMORY_RETRY_SECONDS));
+  }
   return requireServedUrl(context) ?? crossOriginAnswer(context, takeSteps);
 }
 

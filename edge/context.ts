@@ -72,7 +72,7 @@ interface Deployment {
 const deployments = new WeakMap<Platform, Deployment>();
 
 /** Its settings are read once. @throws SettingError when one is not valid. */
-export function deploymentOf({ platform }: EdgeContext): Deployment {
+export function deploymentOf({ platform }: Pick<EdgeContext, "platform">): Deployment {
   const known = deployments.get(platform);
   if (known !== undefined) return known;
   const settings = readEdgeSettings(platform.settings);

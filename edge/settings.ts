@@ -15,7 +15,6 @@ import {
   type BackendSources,
   parseBackendSources,
 } from "./backends/backend-address.ts";
-import { parseNameServers } from "./backends/name-servers.ts";
 
 export const EDGE_INTEGER_SETTINGS = {
   backendTimeoutSeconds: BACKEND_TIMEOUT_SETTING,
@@ -91,7 +90,7 @@ export function readEdgeSettings(environment: Readonly<Record<string, unknown>>)
     apiTokens: parseNamedTokens("SERVICE_API_TOKENS", strings.SERVICE_API_TOKENS),
     backendToken: parseTokens("SERVICE_BACKEND_TOKEN", strings.SERVICE_BACKEND_TOKEN)[0] ?? "",
     backends,
-    nameServers: parseNameServers(strings.SERVICE_DNS_SERVERS),
+    nameServers: listEntries(strings.SERVICE_DNS_SERVERS),
     accessToken: readAccessToken(strings, backends),
     metricsAccess: readMetricsAccess(strings),
     corsOrigins: readCorsOrigins(strings),

@@ -3,9 +3,6 @@ import type { Writable } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
 
 const MAX_WAITING_BYTES = 1024 * 1024;
-/** A line without an end is cut into pieces of this size. */
-const MAX_LINE_BYTES = 64 * 1024;
-const LINE_FEED = 0x0a;
 const LAST_LINES_MILLISECONDS = 1000;
 
 /** The line that says how many lines were dropped before it. */
@@ -33,7 +30,7 @@ export class LogOutput {
   }
 
   /** @param line with its line feed */
-  writeLine(line: Uint8Array | string): void {
+  writeLine(line: string): void {
     if (this.#output.writableLength + line.length > MAX_WAITING_BYTES) {
       this.#dropped++;
       this.#unreported++;
@@ -51,23 +48,5 @@ export class LogOutput {
     if (this.#output.writableLength === 0) return;
     const taken = new Promise<void>((resolve) => this.#output.write("", () => resolve()));
     await Promise.race([taken, delay(LAST_LINES_MILLISECONDS, undefined, { ref: false })]);
-  }
-
-  /** Takes the output of a program, line by line. */
-  async copy(source: AsyncIterable<Buffer>): Promise<void> {
-    let rest: Buffer = Buffer.alloc(0);
-    for await (const chunk of source) {
-      let text = rest.length === 0 ? chunk : Buffer.concat([rest, chunk]);
-      for (let end = text.indexOf(LINE_FEED); end >= 0; end = text.indexOf(LINE_FEED)) {
-        this.writeLine(text.subarray(0, end + 1));
-        text = text.subarray(end + 1);
-      }
-      if (text.length > MAX_LINE_BYTES) {
-        this.writeLine(text);
-        text = Buffer.alloc(0);
-      }
-      rest = text;
-    }
-    if (rest.length > 0) this.writeLine(rest);
   }
 }

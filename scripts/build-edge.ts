@@ -1,6 +1,6 @@
-/** `npm run build:edge`: writes the edge for workerd alone to `dist/edge` (docs/deploy/one-host.md). */
+/** `npm run build:edge`: writes the edge as a program of Node to `dist/edge` (docs/deploy/one-host.md). */
 import { fileURLToPath } from "node:url";
-import { writeEdge } from "./build/edge-configuration.ts";
+import { writeEdge } from "./build/edge-folder.ts";
 
 const TARGET = "dist/edge";
 

@@ -6,8 +6,8 @@ import { once } from "node:events";
 import { enableCompileCache } from "node:module";
 import { join } from "node:path";
 import { readBackendSettings } from "../backend/settings.ts";
+import { NODE_EDGE_INTEGER_SETTINGS } from "../edge/platform/node/settings.ts";
 import { readEdgeSettings } from "../edge/settings.ts";
-import { GATE_INTEGER_SETTINGS } from "../gate/settings.ts";
 import { readIntegerSettings, SettingError } from "../rules/settings.ts";
 import { cacheFolder } from "../typst/cache-folder.mjs";
 import { locateTypst } from "../typst/program-location.mjs";
@@ -52,7 +52,7 @@ async function run(): Promise<void> {
   });
   const settings = serviceSettings();
   // Edge and backend read their settings again; reading all of them here reports an invalid one before anything starts.
-  const { edgePort } = readIntegerSettings(GATE_INTEGER_SETTINGS, settings);
+  const { edgePort } = readIntegerSettings(NODE_EDGE_INTEGER_SETTINGS, settings);
   const { port, graceSeconds } = readBackendSettings(process.env);
   readEdgeSettings(settings);
   await expectFree(edgePort, "SERVICE_EDGE_PORT");

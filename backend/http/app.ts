@@ -2,6 +2,7 @@
 import { randomUUID } from "node:crypto";
 import type { Socket } from "node:net";
 import Fastify, { type FastifyInstance, LogController, type RouteHandlerMethod } from "fastify";
+import { Connections } from "../../http-server/connections.ts";
 import { CAPABILITIES_PATH } from "../../protocol/capabilities.ts";
 import {
   COMMON_HEADERS,
@@ -24,6 +25,9 @@ import { type Foundation, openParts, readLoad, type ServiceParts } from "./servi
 /** How long a whole request may take to arrive, on any route. The render route has shorter deadlines for bodies. */
 const REQUEST_TIMEOUT_MILLISECONDS = 90_000;
 
+/** Of edges, which bound their own: with more, the one that has been idle for longest is closed. */
+const MAX_CONNECTIONS = 4096;
+
 /** Fastify would answer 415, for which there is no problem code. */
 const MALFORMED_MEDIA_TYPE = "FST_ERR_CTP_INVALID_MEDIA_TYPE";
 
@@ -41,11 +45,11 @@ export interface RenderService {
 }
 
 export function buildRenderService(foundation: Foundation): RenderService {
-  const app = createApp(foundation);
+  const { app, connections } = createApp(foundation);
   const parts = openParts(foundation, app.log);
   const { stage, capabilities, workDirectoryWatch } = parts;
   const route = new RenderRoute(parts);
-  addHooks(app, parts);
+  addHooks(app, parts, connections);
   addErrorHandlers(app, route);
   const handlers = { ...createHandlers(parts), "/v1/render": route.handle };
   for (const { method, path } of BACKEND_ROUTES) app.route({ method, url: path, handler: handlers[path] });
@@ -63,7 +67,11 @@ export function buildRenderService(foundation: Foundation): RenderService {
   };
 }
 
-function addHooks(app: FastifyInstance, { settings, metrics, stage, close }: ServiceParts): void {
+function addHooks(
+  app: FastifyInstance,
+  { settings, metrics, stage, close }: ServiceParts,
+  connections: Connections,
+): void {
   app.addHook("onRequest", async (request, reply) => {
     reply.headers({ ...COMMON_HEADERS, [REQUEST_ID_HEADER]: request.id });
     const counts = request.headers[EDGE_COUNTS_HEADER.toLowerCase()];
@@ -73,8 +81,8 @@ function addHooks(app: FastifyInstance, { settings, metrics, stage, close }: Ser
     }
   });
   app.addHook("onSend", async (_request, reply) => {
-    // A connection that is kept alive would keep the backend from ending.
-    if (stage.current === "refusing") reply.header("Connection", "close");
+    // A connection that is kept alive would keep the backend from ending, and the next request on it would be lost.
+    if (stage.current !== "serving" || connections.isClosing) reply.header("Connection", "close");
   });
   app.addHook("onClose", close);
 }
@@ -115,7 +123,10 @@ function createHandlers(parts: ServiceParts) {
   } satisfies Readonly<Record<string, RouteHandlerMethod>>;
 }
 
-function createApp({ settings, logOutput }: Foundation): FastifyInstance {
+function createApp({ settings, logOutput }: Foundation): {
+  readonly app: FastifyInstance;
+  readonly connections: Connections;
+} {
   const pendingAnswers = new PendingAnswers();
   const app: FastifyInstance = Fastify({
     logger: {
@@ -127,6 +138,7 @@ function createApp({ settings, logOutput }: Foundation): FastifyInstance {
     // The edge passes on the scheme and host of the client's request, for `instance`.
     trustProxy: true,
     requestTimeout: REQUEST_TIMEOUT_MILLISECONDS,
+    keepAliveTimeout: settings.idleConnectionSeconds * 1000,
     clientErrorHandler: (_error: Error, socket: Socket) => void answerMalformedHttp(socket, pendingAnswers),
     childLoggerFactory: (logger, bindings, options, { headers }) => {
       const traceId = traceIdOf(traceParentOf(headers), String(bindings.reqId));
@@ -139,6 +151,7 @@ function createApp({ settings, logOutput }: Foundation): FastifyInstance {
     frameworkErrors: (_error, request, reply) => void sendProblem(request, reply, notFound()),
   });
   pendingAnswers.watch(app.server);
+  const connections = new Connections(app.server, MAX_CONNECTIONS);
   // Each request that waits for its answer listens to its connection. Node would log more than ten as a leak.
   app.server.on("connection", (socket: Socket) => socket.setMaxListeners(0));
   // An unknown expectation may be ignored (RFC 9110, section 10.1.1). There is no problem code for 417.
@@ -146,5 +159,5 @@ function createApp({ settings, logOutput }: Foundation): FastifyInstance {
   // Only the render route reads a body, after it has validated the token.
   app.removeAllContentTypeParsers();
   app.addContentTypeParser("*", (_request, _payload, done) => done(null));
-  return app;
+  return { app, connections };
 }

@@ -8,7 +8,7 @@
  */
 import { CALLER_NAME_PATTERN } from "../../protocol/headers.ts";
 import { listEntries, SettingError } from "../../rules/settings.ts";
-import { isDnsName, type SrvRecord } from "./dns-message.ts";
+import { isDnsName, type SrvRecord } from "./dns-names.ts";
 
 const SETTING = "SERVICE_BACKEND_URLS";
 /** Listed or named by DNS: a hundred, and those that replace them in an update. */

@@ -12,7 +12,7 @@ import {
   type ServiceName,
   urlOfRecord,
 } from "./backend-address.ts";
-import type { SrvAnswer, SrvRecord } from "./dns-message.ts";
+import type { SrvAnswer, SrvRecord } from "./dns-names.ts";
 
 /** How long an answer is used. For its time to live, 30 s in many clusters, a new backend would stay idle. */
 const RENEWAL_MILLISECONDS = 2000;

@@ -3,7 +3,7 @@
  * two it is. The bytes of bodies pass through here, so neither has to offer the other's streams.
  */
 import type { AccessToken, BackendAddress } from "../backends/backend-address.ts";
-import type { SrvAnswer } from "../backends/dns-message.ts";
+import type { SrvAnswer } from "../backends/dns-names.ts";
 import type { WallClock } from "../clock.ts";
 import type { RequestLine } from "../log/request-line.ts";
 
@@ -19,6 +19,8 @@ export interface ClientRequest {
   readonly url: string;
   readonly headers: HeaderFields;
   readonly body: RequestBody | null;
+  /** Whether the platform has no place for it: it is to be refused. */
+  readonly isOverCapacity: boolean;
   /** Calls back when the client leaves before its answer has begun. On Cloudflare, no code waits for anything after that. */
   whenClientLeaves(callback: () => void): void;
   /** Work that may end after the answer. */

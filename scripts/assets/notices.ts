@@ -11,7 +11,7 @@ import { provideStaticFile } from "./static-file.ts";
 
 const PROJECT = new URL("../../", import.meta.url);
 /** The packages that are shipped as they are, and bundled by nobody: the viewer of the reference page, and programs. */
-const SHIPPED = ["swagger-ui-dist", "workerd"];
+const SHIPPED = ["swagger-ui-dist"];
 const FONTS_OF_EXAMPLES = "examples/brand-letter/fonts";
 
 /** The folders of what edge and backend need, as Node finds them, and of the program that runs the backend. */

@@ -36,6 +36,17 @@ export async function provideStaticFile(path: string, content: Uint8Array): Prom
   await replaceFile(target, content);
 }
 
+/** The compressed forms of a static file; none for a kind that does not become smaller. @param file where it lies */
+export async function compressedForms(path: string, file: string) {
+  const forms = COMPRESSIBLE.test(path) ? COMPRESSED_FORMS : [];
+  return Promise.all(
+    forms.map(async ({ encoding, extension, compress }) => {
+      const present = await readFile(file + extension).catch(() => null);
+      return { encoding, extension, content: present ?? (await compress(await readFile(file))) };
+    }),
+  );
+}
+
 async function replaceFile(target: string, content: Uint8Array): Promise<void> {
   // Another process may read it, or write the same, at this moment.
   const temporary = `${target}.${process.pid}.tmp`;

@@ -1,5 +1,5 @@
 /**
- * A version as a folder that runs: the edge in workerd, the backend with its dependencies alone, Node, the files of
+ * A version as a folder that runs: the edge, the backend with its dependencies alone, Node, the files of
  * `deploy/`, and a list of what is in it (`sbom.cdx.json`, CycloneDX). Nothing in it is for developers.
  */
 import { existsSync } from "node:fs";
@@ -9,11 +9,11 @@ import { fileURLToPath } from "node:url";
 import { execa } from "execa";
 import project from "../../package.json" with { type: "json" };
 import { billOfMaterials } from "./bill-of-materials.ts";
-import { writeEdge } from "./edge-configuration.ts";
+import { writeEdge } from "./edge-folder.ts";
 
 const PROJECT = fileURLToPath(new URL("../../", import.meta.url));
 /** Of these, what git tracks: a checkout may hold secrets, such as those that `deploy/kubernetes/` reads. */
-const PARTS = ["backend", "rules", "protocol", "typst", "logging", "deploy", "LICENSE", "CHANGELOG.md"];
+const PARTS = ["backend", "rules", "protocol", "typst", "logging", "http-server", "deploy", "LICENSE", "CHANGELOG.md"];
 /** Packages and fonts that the operator has fetched, and their lock files. */
 const FETCHED = "vendor";
 /** By these npm installs. */

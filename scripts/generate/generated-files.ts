@@ -8,8 +8,8 @@ import { ANSWER_FAULTS } from "../../clients/command-line/doctor/answers.ts";
 import { CHECK_GROUPS } from "../../clients/command-line/doctor/runner.ts";
 import { adviceFor } from "../../clients/typescript/problem-advice.ts";
 import { ANALYTICS_BLOBS, ANALYTICS_DOUBLES } from "../../edge/platform/cloudflare/analytics.ts";
+import { NODE_EDGE_INTEGER_SETTINGS } from "../../edge/platform/node/settings.ts";
 import { EDGE_INTEGER_SETTINGS } from "../../edge/settings.ts";
-import { GATE_INTEGER_SETTINGS } from "../../gate/settings.ts";
 import project from "../../package.json" with { type: "json" };
 import { NEXT_STEPS } from "../../rules/causes.ts";
 import { OPENAPI_DOCUMENT_NAME, STATIC_DOCUMENTS } from "../../rules/constraints.ts";
@@ -111,7 +111,7 @@ const TABLES: Readonly<Record<string, Table>> = {
   settings: [
     ["Setting", "Read by", "Default", "Range", "Meaning"],
     [
-      ...integerRows(`${code("npm start")}, edge alone`, GATE_INTEGER_SETTINGS),
+      ...integerRows(`${code("npm start")}, edge alone`, NODE_EDGE_INTEGER_SETTINGS),
       ...integerRows("edge", EDGE_INTEGER_SETTINGS),
       ...integerRows("backend", BACKEND_INTEGER_SETTINGS),
     ],

@@ -5,7 +5,7 @@ import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { createServer } from "node:http";
 import { setTimeout as delay } from "node:timers/promises";
-import { GATE_INTEGER_SETTINGS } from "../../gate/settings.ts";
+import { NODE_EDGE_INTEGER_SETTINGS } from "../../edge/platform/node/settings.ts";
 import { parseNamedTokens } from "../../protocol/authentication.ts";
 import { readIntegerSettings, SettingError } from "../../rules/settings.ts";
 import { welcome } from "./welcome.ts";
@@ -30,7 +30,7 @@ async function run(): Promise<0 | 1> {
   const stopped = new Promise<"stopped">((resolve) => {
     for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, () => resolve("stopped"));
   });
-  const { edgePort } = readIntegerSettings(GATE_INTEGER_SETTINGS, process.env);
+  const { edgePort } = readIntegerSettings(NODE_EDGE_INTEGER_SETTINGS, process.env);
   const apiTokens = process.env.SERVICE_API_TOKENS || randomToken();
   const token = parseNamedTokens("SERVICE_API_TOKENS", apiTokens)[0]?.token ?? "";
   const url = `http://${LOOPBACK}:${edgePort}`;

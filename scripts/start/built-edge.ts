@@ -2,25 +2,23 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
+import { get } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { EDGE_PROGRAM, writeEdge } from "../build/edge-configuration.ts";
+import { EDGE_PROGRAM, writeEdge } from "../build/edge-folder.ts";
 import { LOOPBACK, ServiceStartError, takeFreePort } from "./local-service.ts";
 
 const POLL_MILLISECONDS = 25;
 
 export interface BuiltEdge {
   readonly url: URL;
-  /** The gate, which ends when workerd does. */
   readonly process: ChildProcess;
   /** Sends SIGTERM and waits for the end. @returns the exit code: 0 if everything in flight was answered */
   stop(): Promise<number | null>;
 }
 
 export interface BuiltEdgeOptions {
-  /** Of workerd. */
-  readonly options?: readonly string[];
   /** Soft and hard. */
   readonly maxOpenFiles?: number;
   readonly stdout?: "ignore" | "pipe" | "inherit";
@@ -51,12 +49,12 @@ export async function startEdge(environment: Readonly<Record<string, string>>, p
 export async function startBuiltEdge(
   folder: string,
   environment: Readonly<Record<string, string>>,
-  { options = [], maxOpenFiles, stdout = "ignore" }: BuiltEdgeOptions = {},
+  { maxOpenFiles, stdout = "ignore" }: BuiltEdgeOptions = {},
   wantedPort = 0,
 ): Promise<BuiltEdge> {
   const port = wantedPort === 0 ? await takeFreePort() : wantedPort;
   const url = new URL(`http://${LOOPBACK}:${port}`);
-  const command = [process.execPath, join(folder, EDGE_PROGRAM), ...options];
+  const command = [process.execPath, join(folder, EDGE_PROGRAM)];
   const limit = maxOpenFiles === undefined ? [] : ["prlimit", `--nofile=${maxOpenFiles}:${maxOpenFiles}`];
   const [program = "", ...rest] = [...limit, ...command];
   const child = spawn(program, rest, {
@@ -75,12 +73,18 @@ export async function startBuiltEdge(
     return child.exitCode;
   };
   while (child.exitCode === null && child.signalCode === null) {
-    const isListening = await fetch(new URL("/health", url)).then(
-      () => true,
-      () => false,
-    );
-    if (isListening) return { url, process: child, stop };
+    if (await answers(new URL("/health", url))) return { url, process: child, stop };
     await Promise.race([ended, delay(POLL_MILLISECONDS)]);
   }
   throw new ServiceStartError(`The edge has exited (${child.signalCode ?? `exit code ${child.exitCode}`}).`);
+}
+
+/** On a connection of its own, which does not stay open. */
+function answers(url: URL): Promise<boolean> {
+  return new Promise((resolve) => {
+    get(url, { agent: false }, (answer) => {
+      answer.resume();
+      resolve(true);
+    }).on("error", () => resolve(false));
+  });
 }

@@ -1,30 +1,20 @@
-/**
- * `assets-worker.ts` for Miniflare, with its files read from a folder at the first request. With the files in its
- * configuration, Miniflare spent most of its start on copying that (2026-11-22).
- */
-import assetsWorker, { type AssetBindings, type AssetDescription } from "../../edge/standalone/assets-worker.ts";
+/** Stands in for Cloudflare's asset server, with `html_handling` and `not_found_handling` set to `none`: it serves files as they are. */
 
 type FolderBindings = {
-  readonly DESCRIPTIONS: Readonly<Record<string, AssetDescription>>;
-  /** The path of each form of a file, with a slash before it, by the name of its binding. */
-  readonly PATHS: Readonly<Record<string, string>>;
+  readonly FILES: Readonly<Record<string, { readonly contentType: string; readonly entityTag: string }>>;
   readonly FOLDER: Fetcher;
 };
 
-let bindings: AssetBindings | undefined;
-
-async function readFolder({ DESCRIPTIONS, PATHS, FOLDER }: FolderBindings): Promise<AssetBindings> {
-  const files = Object.entries(PATHS).map(async ([name, path]) => {
-    const file = await FOLDER.fetch(new URL(path, "http://folder"));
-    return [name, file.ok ? await file.arrayBuffer() : null];
-  });
-  return { ...Object.fromEntries(await Promise.all(files)), DESCRIPTIONS };
-}
-
 export default {
-  async fetch(request: Request, folder: FolderBindings): Promise<Response> {
-    // Requests at the same time each read for themselves, because none may wait for what another one reads.
-    bindings ??= await readFolder(folder);
-    return assetsWorker.fetch(request, bindings);
+  async fetch(request: Request, { FILES, FOLDER }: FolderBindings): Promise<Response> {
+    const path = new URL(request.url).pathname;
+    const file = Object.hasOwn(FILES, path) ? FILES[path] : undefined;
+    if (file === undefined) return new Response(null, { status: 404 });
+    const ETag = `"${file.entityTag}"`;
+    const headers = { "Cache-Control": "public, max-age=0, must-revalidate", "Content-Type": file.contentType, ETag };
+    const tags = (request.headers.get("If-None-Match") ?? "").split(",").map((tag) => tag.trim().replace(/^W\//, ""));
+    if (tags.includes(ETag) || tags.includes("*")) return new Response(null, { status: 304, headers });
+    const { body } = await FOLDER.fetch(new URL(path, "http://folder"));
+    return new Response(body, { headers });
   },
 };

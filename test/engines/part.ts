@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { execa } from "execa";
-import { EDGE_PROGRAM } from "../../scripts/build/edge-configuration.ts";
+import { EDGE_PROGRAM } from "../../scripts/build/edge-folder.ts";
 
 export const CHECKOUT = fileURLToPath(new URL("../..", import.meta.url));
 export const API_TOKEN = "a-callers-token-of-the-engines-test";

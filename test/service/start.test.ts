@@ -133,7 +133,7 @@ describe("npm start", () => {
       expect(rebound?.resume().statusCode, host).toBe(status);
     }
 
-    expect(commandLines()).toContain("workerd");
+    expect(commandLines()).toContain("start.mjs");
     expect(commandLines()).not.toContain(SECRET);
     expect((await temporary(service)).length).toBeGreaterThan(0);
     expect(await filesWith(service.folder, SECRET)).toEqual([]);
@@ -160,8 +160,8 @@ describe("npm start", () => {
     const service = await start({});
     await ready(service);
     const programs = descendantsOf(service.pid);
-    // The backend with a shell, the gate with another, workerd.
-    expect(programs.length).toBeGreaterThanOrEqual(5);
+    // The backend with a shell, and the edge.
+    expect(programs.length).toBeGreaterThanOrEqual(3);
     process.kill(service.pid, "SIGKILL");
     await expect.poll(() => programs.filter(isRunning)).toEqual([]);
   });

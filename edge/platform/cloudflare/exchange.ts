@@ -10,6 +10,7 @@ export class WorkerRequest implements ClientRequest {
   readonly url: string;
   readonly headers: Headers;
   readonly body: RequestBody | null;
+  readonly isOverCapacity = false;
   readonly #request: Request;
   readonly #execution: ExecutionContext | undefined;
 

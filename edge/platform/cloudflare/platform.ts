@@ -1,22 +1,17 @@
-/** Cloudflare's Workers, and workerd without Cloudflare. */
+/** Cloudflare's Workers: bindings, its log and its traces. */
 import { tracing } from "cloudflare:workers";
 import { SettingError } from "../../../rules/settings.ts";
 import type { AccessToken, BackendAddress } from "../../backends/backend-address.ts";
-import type { SrvAnswer } from "../../backends/dns-message.ts";
-import { parseResolvConf, type ResolverSettings } from "../../backends/name-servers.ts";
 import type { RequestLine } from "../../log/request-line.ts";
 import type { Answer, ClientRequest, LogLevel, Platform } from "../platform.ts";
 import { ANALYTICS_BINDING, spanAttributes, writeAnalytics } from "./analytics.ts";
 import { openBackend } from "./backend.ts";
 import { StreamedAnswer, WorkerRequest } from "./exchange.ts";
 import { LARGEST_BODY_BYTES_IN_ISOLATE, MAX_BODY_BYTES_IN_ISOLATE, MAX_GATHERED_BYTES } from "./isolate-memory.ts";
-import { lookUpService } from "./look-up-service.ts";
 
 interface EdgeEnvironment {
   readonly ASSETS?: Fetcher;
   readonly CALLER_RATE_LIMITER?: RateLimit;
-  /** The files of `/etc`, where the edge runs in workerd alone. */
-  readonly MACHINE_SETTINGS?: Fetcher;
   readonly [name: string]: unknown;
 }
 
@@ -47,9 +42,11 @@ class Workers implements Platform {
     return openBackend(address, this.settings, accessToken);
   }
 
-  openLookup(nameServers: readonly string[]): (service: string) => Promise<SrvAnswer> {
-    const resolver = openResolver(nameServers, this.settings);
-    return (service) => lookUpService(service, resolver);
+  /** A Worker has no resolver: Cloudflare's own knows public names alone. */
+  openLookup(): never {
+    throw new SettingError(
+      "SERVICE_BACKEND_URLS may name backends by srv: only where the edge runs in Node; on Cloudflare, list their URLs.",
+    );
   }
 
   async staticFile(path: string, request: ClientRequest): Promise<Answer> {
@@ -78,23 +75,4 @@ class Workers implements Platform {
       if (span?.isTraced) span.setAttributes(spanAttributes(line));
     };
   }
-}
-
-/** The name servers of the settings, or the machine's. @throws SettingError when none are set. */
-function openResolver(
-  nameServers: readonly string[],
-  { MACHINE_SETTINGS }: EdgeEnvironment,
-): () => Promise<ResolverSettings> {
-  if (MACHINE_SETTINGS === undefined) {
-    if (nameServers.length === 0) {
-      throw new SettingError("SERVICE_DNS_SERVERS must name a name server for the srv: names of SERVICE_BACKEND_URLS.");
-    }
-    return async () => ({ servers: nameServers, search: [], dots: 0 });
-  }
-  return async () => {
-    // Each time: it is a short file, and a machine that comes into another network rewrites it.
-    const file = await MACHINE_SETTINGS.fetch("http://machine/resolv.conf");
-    const machine = parseResolvConf(file.ok ? await file.text() : "");
-    return nameServers.length > 0 ? { ...machine, servers: nameServers } : machine;
-  };
 }

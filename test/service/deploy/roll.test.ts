@@ -233,7 +233,7 @@ describe("systemd", () => {
       await mkdir(join(release(version), "dist/edge"), { recursive: true });
       await mkdir(join(release(version), "node_modules/.bin"), { recursive: true });
       await mkdir(join(release(version), "deploy/systemd"), { recursive: true });
-      for (const name of ["dist/edge/workerd", "node_modules/.bin/node"]) {
+      for (const name of ["dist/edge/start.mjs", "node_modules/.bin/node"]) {
         await writeFile(join(release(version), name), "", { mode: 0o755 });
       }
       await writeFile(join(release(version), "deploy/systemd/a.service"), version);

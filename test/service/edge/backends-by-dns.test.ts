@@ -1,22 +1,15 @@
 /**
  * The edge on real sockets with backends that it finds by DNS: while they come and go, and while DNS is wrong or away.
  */
+import { createSocket, type Socket } from "node:dgram";
 import { once } from "node:events";
-import { writeFile } from "node:fs/promises";
-import { createServer, type Server, type Socket } from "node:net";
-import { join } from "node:path";
-import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
-import { writeEdge } from "../../../scripts/build/edge-configuration.ts";
-import { startBuiltEdge } from "../../../scripts/start/built-edge.ts";
+import { beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
 import { LOOPBACK } from "../../../scripts/start/local-service.ts";
-import { listenOnLoopback } from "../../support/loopback-server.ts";
 import { expectProblem } from "../../support/problems.ts";
 import { type EdgeSettings, startEdges, startOneEdge } from "../../support/service/edge-stage.ts";
 import { RawConnection, renderRequest } from "../../support/service/raw-connection.ts";
 import { ScriptedBackend } from "../../support/service/scripted-backend.ts";
 import { clientOf } from "../../support/service/test-service.ts";
-import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
-import { API_TOKEN, BACKEND_TOKEN } from "../../support/tokens.ts";
 
 const NAME = "_http._tcp.backend.render.svc.cluster.local";
 /** Of renders until a list is renewed, which takes two seconds. */
@@ -29,25 +22,22 @@ interface Service {
   readonly address?: string;
 }
 
-/** What becomes of a connection that has asked. */
-type DnsBehaviour = (connection: Socket, answer: Buffer) => void;
+/** What is sent to whoever has asked. */
+type DnsBehaviour = (reply: (message: Buffer) => void, answer: Buffer) => void;
 
-const answerWhole: DnsBehaviour = (connection, answer) => void connection.write(answer);
+const answerWhole: DnsBehaviour = (reply, answer) => reply(answer);
 const NO_SUCH_NAME = 3;
+const TYPE = { A: 1, SRV: 33 };
 
-/**
- * A name server on TCP that knows SRV records, and says what a test wants to hear. It writes messages by itself, as a
- * second formulation of what the edge reads.
- */
+/** A name server on UDP that knows SRV records and addresses of their hosts, and says what a test wants to hear. */
 class DnsServer {
   /** By full name, in lower case. */
   readonly services = new Map<string, readonly Service[]>();
-  /** The names that were asked for. */
+  /** The names whose services were asked for. */
   readonly asked: string[] = [];
   behaviour: DnsBehaviour = answerWhole;
-  #server: Server | null = null;
+  #socket: Socket | null = null;
   #port = 0;
-  readonly #connections = new Set<Socket>();
 
   /** As an entry of `SERVICE_DNS_SERVERS`. */
   get entry(): string {
@@ -57,53 +47,50 @@ class DnsServer {
   /** Starts listening, on the same port as before if it has been stopped. */
   async start(): Promise<this> {
     this.behaviour = answerWhole;
-    this.#server = createServer((connection) => {
-      this.#connections.add(connection);
-      connection.on("error", () => {}).once("close", () => this.#connections.delete(connection));
-      let received = Buffer.alloc(0);
-      connection.on("data", (chunk: Buffer) => {
-        received = Buffer.concat([received, chunk]);
-        if (received.length < 2 || received.length < 2 + received.readUInt16BE()) return;
-        this.behaviour(connection, this.#answer(received.subarray(2)));
-      });
+    const socket = createSocket("udp4");
+    socket.on("message", (question, { port, address }) => {
+      this.behaviour((message) => void socket.send(message, port, address), this.#answer(question));
     });
-    this.#port = Number((await listenOnLoopback(this.#server, this.#port)).port);
+    socket.bind(this.#port, LOOPBACK);
+    await once(socket, "listening");
+    this.#socket = socket;
+    this.#port = socket.address().port;
     return this;
   }
 
   async stop(): Promise<void> {
-    const server = this.#server;
-    if (server === null) return;
-    this.#server = null;
-    for (const connection of this.#connections) connection.destroy();
-    server.close();
-    await once(server, "close");
+    const socket = this.#socket;
+    if (socket === null) return;
+    this.#socket = null;
+    socket.close();
+    await once(socket, "close");
   }
 
-  /** With the length before it. */
   #answer(question: Buffer): Buffer {
     const name = nameAt(question, 12).toLowerCase();
-    this.asked.push(name);
-    const services = this.services.get(name);
-    const addressed = (services ?? []).filter(({ address }) => address !== undefined);
+    // The length of each label, and the end.
+    const type = question.readUInt16BE(12 + name.length + 2);
+    const records = type === TYPE.SRV ? this.#servicesOf(name) : this.#addressesOf(name, type);
     const header = Buffer.alloc(12);
     question.copy(header, 0, 0, 2);
-    header.writeUInt16BE(0x8580 | (services === undefined ? NO_SUCH_NAME : 0), 2);
-    for (const [index, count] of [1, services?.length ?? 0, 0, addressed.length].entries()) {
-      header.writeUInt16BE(count, 4 + 2 * index);
-    }
-    const message = Buffer.concat([
-      header,
-      question.subarray(12),
-      // The owner is a pointer to the question.
-      ...(services ?? []).map(({ host, port }) =>
-        record(Buffer.of(0xc0, 12), 33, Buffer.concat([numbers(0, 10, port), encodeName(host)])),
-      ),
-      ...addressed.map(({ host, address = "" }) =>
-        record(encodeName(host), 1, Buffer.from(address.split(".").map(Number))),
-      ),
-    ]);
-    return Buffer.concat([numbers(message.length), message]);
+    header.writeUInt16BE(0x8580 | (records === null ? NO_SUCH_NAME : 0), 2);
+    for (const [index, count] of [1, records?.length ?? 0, 0, 0].entries()) header.writeUInt16BE(count, 4 + 2 * index);
+    // The owner is a pointer to the question.
+    const answers = (records ?? []).map((data) => record(Buffer.of(0xc0, 12), type, data));
+    return Buffer.concat([header, question.subarray(12, 12 + name.length + 6), ...answers]);
+  }
+
+  #servicesOf(name: string): Buffer[] | null {
+    this.asked.push(name);
+    const services = this.services.get(name);
+    return services?.map(({ host, port }) => Buffer.concat([numbers(0, 10, port), encodeName(host)])) ?? null;
+  }
+
+  #addressesOf(host: string, type: number): Buffer[] | null {
+    const services = [...this.services.values()].flat().filter((service) => service.host === host);
+    if (services.length === 0) return null;
+    const addresses = services.flatMap(({ address }) => (address === undefined || type !== TYPE.A ? [] : [address]));
+    return [...new Set(addresses)].map((address) => Buffer.from(address.split(".").map(Number)));
   }
 }
 
@@ -157,8 +144,7 @@ async function startEdgeWith(settings: EdgeSettings): Promise<URL> {
 }
 
 /**
- * How many edges the tests take, each with a name server of its own and used once. One workerd runs all of them: its
- * start costs more than theirs.
+ * How many edges the tests take, each with a name server of its own and used once.
  */
 const STAGES = 12;
 const unused: { readonly dns: DnsServer; readonly edge: URL }[] = [];
@@ -251,17 +237,17 @@ describe("backends that DNS names", () => {
 describe("while DNS", () => {
   const wrong =
     (change: (answer: Buffer) => void): DnsBehaviour =>
-    (connection, answer) => {
+    (reply, answer) => {
       change(answer);
-      connection.write(answer);
+      reply(answer);
     };
 
   it.concurrent.for<[string, DnsBehaviour]>([
     ["does not answer", () => {}],
-    ["closes the connection", (connection) => connection.destroy()],
-    ["truncates its answer", wrong((answer) => answer.writeUInt8(0x87, 4))],
+    ["truncates its answer, and none listens on TCP", wrong((answer) => answer.writeUInt8(0x87, 2))],
     ["says that there are none", wrong((answer) => answer.writeUInt32BE(0, 8))],
-    ["answers with 64 KB of anything", (connection) => connection.write(Buffer.alloc(65_537, 0xff))],
+    ["fails", wrong((answer) => answer.writeUInt8(0x82, 3))],
+    ["answers with anything", (reply) => reply(Buffer.alloc(512, 0xff))],
   ])("%s, the last backends serve", async ([_what, behaviour], { expect, onTestFinished }) => {
     const { dns, edge } = takeStage();
     const [a, b] = await Promise.all([startBackend("a", onTestFinished), startBackend("b", onTestFinished)]);
@@ -279,17 +265,6 @@ describe("while DNS", () => {
     for (let count = 0; count < 4; count++) expect(await renderText(edge)).toBe("%PDF by a");
     await dns.start();
     await expect.poll(() => renderText(edge), SELDOM).toBe("%PDF by b");
-  });
-
-  it("answers in pieces, its backends are found", async () => {
-    const { dns, edge } = takeStage();
-    const a = await startBackend("a");
-    dns.services.set(NAME, [serviceOf(a)]);
-    dns.behaviour = (connection, answer) => {
-      connection.setNoDelay(true);
-      for (const byte of answer) connection.write(Buffer.of(byte));
-    };
-    expect(await renderText(edge)).toBe("%PDF by a");
   });
 
   it("has never answered, a render waits, and is answered 503 only after some seconds", async () => {
@@ -325,31 +300,12 @@ describe("while DNS", () => {
   });
 });
 
-it("without a name server the edge is not healthy", async () => {
-  const edge = await startEdgeWith({});
-  expect((await fetch(new URL("/health", edge))).status).toBe(503);
-});
-
-it("the edge in workerd alone looks names up in the domains of its machine", async () => {
-  const [dns, a] = await Promise.all([startDns(), startBackend("a")]);
-  const folder = await makeTemporaryFolder("edge-with-dns-");
-  await writeEdge(join(folder, "edge"));
-  await writeFile(
-    join(folder, "resolv.conf"),
-    "nameserver 127.0.0.1\nsearch other.svc.cluster.local render.svc.cluster.local\noptions ndots:5\n",
-  );
-  const edge = await startBuiltEdge(
-    join(folder, "edge"),
-    {
-      SERVICE_API_TOKENS: API_TOKEN,
-      SERVICE_BACKEND_TOKEN: BACKEND_TOKEN,
-      SERVICE_BACKEND_URLS: "srv:_http._tcp.backend",
-      SERVICE_DNS_SERVERS: dns.entry,
-    },
-    { options: [`--directory-path=machine=${folder}`] },
-  );
-  onTestFinished(async () => void (await edge.stop()));
-  dns.services.set(NAME, [serviceOf(a)]);
-  expect(await renderText(edge.url)).toBe("%PDF by a");
-  expect(dns.asked.slice(0, 2)).toEqual(["_http._tcp.backend.other.svc.cluster.local", NAME]);
+it("on Cloudflare, which has no resolver, srv: is refused with a sentence", async () => {
+  const logged = vi.spyOn(console, "error").mockImplementation(() => {});
+  onTestFinished(() => void logged.mockRestore());
+  const settings = { SERVICE_BACKEND_URLS: `srv:${NAME}`, SERVICE_LOG_REQUESTS: "json" };
+  const { url, stop } = await startOneEdge(settings, "cloudflare");
+  onTestFinished(stop);
+  await expectProblem(await fetch(new URL("/health", url)), "service_unavailable");
+  expect(logged.mock.calls.join()).toContain("only where the edge runs in Node");
 });

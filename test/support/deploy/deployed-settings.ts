@@ -4,8 +4,7 @@ import { parseEnv } from "node:util";
 import { type BackendSettings, readBackendSettings } from "../../../backend/settings.ts";
 import { type EdgeSettings, readEdgeSettings } from "../../../edge/settings.ts";
 import { MAX_BODY_MILLISECONDS, MAX_UPLOAD_MILLISECONDS } from "../../../rules/render-time.ts";
-import { settingNames } from "../../../scripts/build/edge-configuration.ts";
-import { bundle, wranglerConfig } from "../../../scripts/build/worker.ts";
+import { bundleProgram } from "../../../scripts/build/worker.ts";
 
 type Variables = Readonly<Record<string, string>>;
 
@@ -33,14 +32,12 @@ export function deployedBackendSettings(variables: Variables): BackendSettings {
   return settings;
 }
 
-/** What the program in front of the edge reads. */
-const OF_THE_GATE: ReadonlySet<string> = new Set(["SERVICE_EDGE_HOST", "SERVICE_EDGE_PORT", "NODE_ENV"]);
-
 /** @throws if a variable is not a setting of the edge, or its value is not valid. */
 export async function deployedEdgeSettings(variables: Variables): Promise<EdgeSettings> {
-  const { main } = await wranglerConfig();
-  const known = settingNames(await bundle(main));
-  const unknown = Object.keys(variables).filter((name) => !known.includes(name) && !OF_THE_GATE.has(name));
+  // All that its code names.
+  const program = await bundleProgram("edge/platform/node/main.ts");
+  const known = new Set(["NODE_ENV", ...(program.match(/\bSERVICE_[A-Z0-9]+(?:_[A-Z0-9]+)*\b/g) ?? [])]);
+  const unknown = Object.keys(variables).filter((name) => !known.has(name));
   if (unknown.length > 0) throw new Error(`the edge has no setting ${unknown.join(", ")}`);
   return readEdgeSettings(variables);
 }

@@ -1,10 +1,11 @@
 /**
- * Edges with real sockets on both sides. The Worker runs in workerd without a proxy in front, because a proxy would
- * hide disconnects of clients.
+ * Edges with real sockets on both sides, on the platform that a test names: a test of the edge runs once for each of `EDGE_PLATFORMS`.
+ * The Worker runs in workerd without a proxy in front, because a proxy would hide disconnects of clients.
  */
 
 import { API_TOKEN, BACKEND_TOKEN } from "../tokens.ts";
-import { startConfiguredWorkers, startEdge } from "./local-worker.ts";
+import { startConfiguredWorkers } from "./local-worker.ts";
+import { startNodeEdges } from "./node-edge.ts";
 import { RawConnection } from "./raw-connection.ts";
 import { ScriptedBackend } from "./scripted-backend.ts";
 
@@ -16,14 +17,21 @@ const DEFAULTS: EdgeSettings = {
   SERVICE_LOG_REQUESTS: "none",
 };
 
-/** New edges in one workerd, one for each of these settings. The start of workerd costs more than theirs. */
-export const startEdges = (each: readonly EdgeSettings[]) =>
-  startConfiguredWorkers(
-    each.map((settings) => ({ ...DEFAULTS, ...settings })),
-    0,
-  );
+export const EDGE_PLATFORMS = ["node", "cloudflare"] as const;
+export type EdgePlatform = (typeof EDGE_PLATFORMS)[number];
 
-export const startOneEdge = (settings: EdgeSettings) => startEdge({ ...DEFAULTS, ...settings }, 0);
+/** New edges, one for each of these settings: in this process, or together in one workerd. */
+export function startEdges(each: readonly EdgeSettings[], platform: EdgePlatform = "node") {
+  const settings = each.map((own) => ({ ...DEFAULTS, ...own }));
+  return platform === "node" ? startNodeEdges(settings) : startConfiguredWorkers(settings, 0);
+}
+
+export async function startOneEdge(settings: EdgeSettings, platform?: EdgePlatform) {
+  const { urls, stop } = await startEdges([settings], platform);
+  const [url] = urls;
+  if (url === undefined) throw new Error("no edge has started");
+  return { url, stop };
+}
 
 /** A valid request of this many bytes. No string in it is longer than the limit. */
 export function bodyOfSize(size: number, source = "x"): string {
@@ -50,11 +58,14 @@ const stageOf = (url: URL, backend: ScriptedBackend) => ({
 
 export type EdgeStage = ReturnType<typeof stageOf>;
 
-/** Starts stages that share a workerd, one for each of these settings. */
-export async function startEdgeStages(...each: readonly EdgeSettings[]) {
+/** Starts stages, one for each of these settings. */
+export const startEdgeStages = (...each: readonly EdgeSettings[]) => startEdgeStagesOn("node", ...each);
+
+export async function startEdgeStagesOn(platform: EdgePlatform, ...each: readonly EdgeSettings[]) {
   const backends = await Promise.all(each.map(() => new ScriptedBackend().start()));
   const { urls, stop } = await startEdges(
     each.map((settings, index) => ({ SERVICE_BACKEND_URLS: backends[index]?.url.origin ?? "", ...settings })),
+    platform,
   );
   const stages = backends.map((backend, index) => stageOf(urls[index] ?? backend.url, backend));
   return {

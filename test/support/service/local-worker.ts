@@ -6,7 +6,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { describeAssets } from "../../../scripts/assets/asset-files.ts";
+import { listAssets } from "../../../scripts/assets/asset-files.ts";
 import { provideStaticAssets } from "../../../scripts/assets/static-assets.ts";
 import { bundle, type WranglerConfig, wranglerConfig } from "../../../scripts/build/worker.ts";
 import { LOOPBACK, STOP_SIGNALS } from "../../../scripts/start/local-service.ts";
@@ -116,7 +116,6 @@ async function startInWorkerd(
           unsafeDirectSockets: [{ host: LOOPBACK, port }],
           ...(assets !== undefined && { serviceBindings: { [assets.binding]: ASSETS_WORKER_NAME } }),
         })),
-        // In a separate Worker, because Miniflare would put its router in front of the main one.
         ...(assets === undefined ? [] : [{ ...(await assetsWorker(assets)), ...compatibility }]),
       ],
     }),
@@ -141,14 +140,15 @@ async function startInWorkerd(
   }
 }
 
-/** The Worker that serves the static files where there is no Cloudflare, as the two `none` above require. */
+/** A Worker in place of Cloudflare's asset server, which Miniflare would put in front of the main one. */
 async function assetsWorker({ directory }: WranglerConfig["assets"]) {
   const folder = fileURLToPath(new URL(directory, PROJECT));
-  const { descriptions, bindings } = await describeAssets(folder);
+  const assets = await listAssets(folder);
+  const types = assets.map(({ path, contentType, entityTag }) => [path, { contentType, entityTag }] as const);
   return {
     name: ASSETS_WORKER_NAME,
     modules: [{ type: "ESModule" as const, path: "assets.js", contents: await bundle(FOLDER_WORKER) }],
-    bindings: { DESCRIPTIONS: descriptions, PATHS: Object.fromEntries(bindings) },
+    bindings: { FILES: Object.fromEntries(types) },
     serviceBindings: { FOLDER: { disk: { path: folder, writable: false } } },
   };
 }

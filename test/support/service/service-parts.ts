@@ -1,6 +1,6 @@
 /** Both parts of the service, in whatever process: this imports nothing that only a test has. */
 import { startBackend, takeFreePort } from "../../../scripts/start/local-service.ts";
-import { startEdge } from "./local-worker.ts";
+import { startNodeEdge } from "./node-edge.ts";
 
 /** What both parts are started with. */
 export interface ServicePlan {
@@ -15,7 +15,7 @@ export async function startParts(plan: ServicePlan) {
   const backend = await startBackend(plan.backend, await takeFreePort());
   try {
     const urls = `${backend.url.origin} ${plan.edge.SERVICE_BACKEND_URLS ?? ""}`;
-    const edge = await startEdge({ ...plan.edge, SERVICE_BACKEND_URLS: urls }, await takeFreePort());
+    const edge = await startNodeEdge({ ...plan.edge, SERVICE_BACKEND_URLS: urls });
     const stop = async () => {
       await edge.stop();
       await backend.stop();

@@ -1,4 +1,4 @@
-/** The whole service for a test: the backend as its own process and the edge in workerd, over real sockets. */
+/** The whole service for a test: the backend as its own process and the edge in this one, over real sockets. */
 import { inject, onTestFinished } from "vitest";
 import { type LocalBackend, startBackend, takeFreePort } from "../../../scripts/start/local-service.ts";
 import { typstPath } from "../backend/typst-path.ts";

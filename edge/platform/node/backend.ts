@@ -1,0 +1,164 @@
+/** Sends to backends by `node:http`, over connections that are kept for the next request. */
+
+import type { ClientRequest } from "node:http";
+import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from "node:http";
+import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
+import { SettingError } from "../../../rules/settings.ts";
+import type { AccessToken, BackendAddress } from "../../backends/backend-address.ts";
+import type { Backend, BackendAnswer, BackendRequest, HeaderFields } from "../platform.ts";
+import type { Capacity } from "./open-files.ts";
+import { ReadableBody } from "./readable-body.ts";
+
+/** A body is written in pieces of this size, so that it is known how far it has come. */
+const PIECE_BYTES = 256 * 1024;
+/** What nobody wants of an answer is read to its end if it is short, which saves the connection. */
+const MAX_DISCARDED_BYTES = 64 * 1024;
+
+export class BackendConnections {
+  readonly #agents: { readonly "http:": HttpAgent; readonly "https:": HttpsAgent };
+
+  constructor({ idleToBackends, toBackends }: Pick<Capacity, "idleToBackends" | "toBackends">) {
+    const options = { keepAlive: true, maxTotalSockets: toBackends, scheduling: "lifo" } as const;
+    this.#agents = { "http:": new HttpAgent(options), "https:": new HttpsAgent(options) };
+    for (const agent of Object.values(this.#agents)) keepAtMost(agent, idleToBackends);
+  }
+
+  /** @throws SettingError for what only Cloudflare has */
+  open(address: BackendAddress, accessToken: AccessToken | null): Backend {
+    if (address.kind !== "url") {
+      throw new SettingError(`SERVICE_BACKEND_URLS may name ${address.kind}:${address.binding} only on Cloudflare.`);
+    }
+    const { name, url } = address;
+    const own = accessToken === null ? {} : accessHeaders(accessToken);
+    const target = {
+      // `URL` writes an IPv6 address in brackets, and an address for connections has none.
+      hostname: url.hostname.replace(/^\[(.*)\]$/, "$1"),
+      port: url.port,
+      agent: url.protocol === "https:" ? this.#agents["https:"] : this.#agents["http:"],
+    };
+    const start = url.protocol === "https:" ? httpsRequest : httpRequest;
+    return {
+      name,
+      send: ({ method, path, headers, ...rest }) =>
+        exchange(start({ ...target, method, path, headers: { ...headers, ...own, ...lengthOf(rest.body) } }), rest),
+    };
+  }
+
+  close(): void {
+    for (const agent of Object.values(this.#agents)) agent.destroy();
+  }
+}
+
+/** Node bounds the idle connections of each backend, and there may be many backends. */
+function keepAtMost(agent: HttpAgent, count: number): void {
+  const keep = agent.keepSocketAlive.bind(agent);
+  agent.keepSocketAlive = (socket) => {
+    const idle = Object.values(agent.freeSockets).reduce((sum, sockets) => sum + (sockets?.length ?? 0), 0);
+    return idle < count && keep(socket);
+  };
+}
+
+function accessHeaders({ clientId, clientSecret }: AccessToken) {
+  return { "CF-Access-Client-Id": clientId, "CF-Access-Client-Secret": clientSecret };
+}
+
+function lengthOf(body: BackendRequest["body"]) {
+  return body === null ? {} : { "Content-Length": Buffer.byteLength(body) };
+}
+
+function exchange(
+  request: ClientRequest,
+  { body, signal, reportTaken }: Pick<BackendRequest, "body" | "signal" | "reportTaken">,
+): Promise<BackendAnswer> {
+  const { promise, resolve, reject } = Promise.withResolvers<BackendAnswer>();
+  const abort = () => request.destroy(new Error("no answer was waited for any longer"));
+  request.on("error", reject);
+  request.once("response", (answer) => {
+    signal.removeEventListener("abort", abort);
+    if (answer.headers["content-encoding"] === undefined) return resolve(new ReceivedAnswer(answer));
+    answer.destroy();
+    reject(new Error("the answer has a Content-Encoding, which nobody asked for"));
+  });
+  if (signal.aborted) abort();
+  else signal.addEventListener("abort", abort, { once: true });
+  request.once("finish", () => reportTaken?.("all"));
+  if (body instanceof Uint8Array) writePieces(request, body, () => reportTaken?.("some"));
+  else request.end(body ?? undefined);
+  return promise;
+}
+
+/**
+ * A callback of `write` comes once the kernel has the piece, which a connection then has. Pieces are copies: the memory of the body
+ * may be given back while the kernel reads them.
+ */
+function writePieces(request: ClientRequest, body: Uint8Array, reportSome: () => void): void {
+  const { length } = body;
+  let at = 0;
+  const writeNext = (error?: Error | null): void => {
+    if (error != null || request.destroyed) return;
+    if (at > 0) reportSome();
+    const piece = Buffer.from(body.subarray(at, at + PIECE_BYTES));
+    // Whoever gave the memory back waits for no answer.
+    if (body.length < length) {
+      request.destroy();
+      return;
+    }
+    at += piece.length;
+    if (at < length) request.write(piece, writeNext);
+    else request.end(piece);
+  };
+  writeNext();
+}
+
+class ReceivedAnswer implements BackendAnswer {
+  readonly status: number;
+  readonly headers: HeaderFields;
+  readonly body: ReadableBody;
+  readonly #message: IncomingMessage;
+
+  constructor(message: IncomingMessage) {
+    this.#message = message;
+    this.status = message.statusCode ?? 0;
+    this.headers = {
+      get: (name) => fieldOf(message, name),
+      has: (name) => fieldOf(message, name) !== null,
+    };
+    this.body = new ReadableBody(
+      () => message,
+      () => discard(message),
+    );
+    // It may break off before anybody reads it.
+    message.on("error", () => {});
+  }
+
+  readText(maxBytes: number, deadline: number): Promise<string | null> {
+    const { promise, resolve } = Promise.withResolvers<string | null>();
+    const message = this.#message;
+    const pieces: Buffer[] = [];
+    let bytes = 0;
+    const finish = (text: string | null) => {
+      clearTimeout(timer);
+      resolve(text);
+      if (!message.complete) message.destroy();
+    };
+    const timer = setTimeout(() => finish(null), Math.max(0, deadline - Date.now()));
+    message.on("data", (piece: Buffer) => {
+      bytes += piece.length;
+      pieces.push(piece);
+      if (bytes > maxBytes) finish(null);
+    });
+    message.once("end", () => finish(bytes > maxBytes ? null : new TextDecoder().decode(Buffer.concat(pieces))));
+    message.once("close", () => finish(null));
+    return promise;
+  }
+}
+
+export function fieldOf({ headers }: IncomingMessage, name: string): string | null {
+  const value = headers[name.toLowerCase()];
+  return value === undefined ? null : String(value);
+}
+
+function discard(message: IncomingMessage): void {
+  if (Number(message.headers["content-length"] ?? Number.POSITIVE_INFINITY) <= MAX_DISCARDED_BYTES) message.resume();
+  else message.destroy();
+}

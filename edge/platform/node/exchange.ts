@@ -1,0 +1,93 @@
+/** A request of `node:http` and its answer, as the edge sees them. */
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Answer, ClientRequest, HeaderFields } from "../platform.ts";
+import { fieldOf } from "./backend.ts";
+import { IncomingBody } from "./incoming-body.ts";
+import { ReadableBody } from "./readable-body.ts";
+
+/** How long a client may send on after its answer, which has waited for its body before. */
+const LINGER_MILLISECONDS = 1000;
+const HAS_SCHEME = /^https?:\/\//i;
+const STATUS_WITHOUT_BODY = /^(?:1..|204|304)$/;
+
+export class Exchange implements ClientRequest {
+  readonly method: string;
+  readonly url: string;
+  readonly headers: HeaderFields;
+  readonly body: IncomingBody | null;
+  readonly isOverCapacity: boolean;
+  readonly #request: IncomingMessage;
+  readonly #response: ServerResponse;
+
+  /** @param expectsContinue whether the client waits to be asked for its body */
+  constructor(request: IncomingMessage, response: ServerResponse, isOverCapacity: boolean, expectsContinue: boolean) {
+    this.#request = request;
+    this.#response = response;
+    this.isOverCapacity = isOverCapacity;
+    this.method = request.method ?? "";
+    this.url = urlOf(request);
+    this.headers = { get: (name) => fieldOf(request, name), has: (name) => fieldOf(request, name) !== null };
+    const { "content-length": length, "transfer-encoding": coding } = request.headers;
+    const hasBody = coding !== undefined || (length !== undefined && length !== "0");
+    const begin = () => {
+      if (expectsContinue && request.httpVersion === "1.1") response.writeContinue();
+    };
+    this.body = hasBody ? new IncomingBody(request, begin) : null;
+  }
+
+  whenClientLeaves(callback: () => void): void {
+    this.#response.once("close", () => {
+      if (!this.#response.headersSent) callback();
+    });
+  }
+
+  inBackground(_work: Promise<unknown>): void {
+    // It goes on by itself.
+  }
+
+  /** @param isClosing whether the connection ends with this answer */
+  send({ status, headers, body }: Answer, isClosing: boolean): void {
+    const response = this.#response;
+    if (response.destroyed) {
+      if (body instanceof ReadableBody) body.discard();
+      return;
+    }
+    // What is left of a body would be taken for the next request.
+    if (isClosing || !this.#request.complete) response.shouldKeepAlive = false;
+    if (body === null || typeof body === "string" || body instanceof Uint8Array) {
+      const isBare = STATUS_WITHOUT_BODY.test(String(status)) || this.method === "HEAD";
+      const length = isBare ? {} : { "Content-Length": Buffer.byteLength(body ?? "") };
+      response.writeHead(status, { ...headers, ...length });
+      if (!isBare && body !== null) response.write(body);
+      this.#end();
+      return;
+    }
+    if (!(body instanceof ReadableBody)) throw new TypeError("a body of another platform");
+    response.writeHead(status, headers);
+    body.sendTo(response, () => this.#end());
+  }
+
+  /** Ends the answer, though not while the client still sends: it might miss it when its connection is closed. */
+  #end(): void {
+    const request = this.#request;
+    const response = this.#response;
+    if (request.complete || request.socket.readableEnded) {
+      response.end();
+      return;
+    }
+    request.removeAllListeners("data").resume();
+    const end = () => {
+      clearTimeout(timer);
+      response.end();
+    };
+    const timer = setTimeout(end, LINGER_MILLISECONDS);
+    request.once("close", end);
+    request.socket.once("end", end);
+  }
+}
+
+/** The scheme is that of the proxy that terminates TLS, if it says so. It appears in the `instance` of problems. */
+function urlOf({ url = "", headers }: IncomingMessage): string {
+  if (HAS_SCHEME.test(url)) return url;
+  return `${headers["x-forwarded-proto"] ?? "http"}://${headers.host ?? ""}${url}`;
+}

@@ -1,0 +1,53 @@
+/** The bytes of an answer in Node: what a stream has, on its way to a client. */
+import type { ServerResponse } from "node:http";
+import type { Readable } from "node:stream";
+import type { PassedBody } from "../platform.ts";
+
+export class ReadableBody implements PassedBody {
+  readonly #open: () => Readable;
+  readonly #discard: () => void;
+  readonly #maxBytes: number;
+  readonly #report: () => void;
+
+  /** @param open called once, if a client gets the bytes; else `discard` is */
+  constructor(open: () => Readable, discard: () => void, maxBytes = Number.POSITIVE_INFINITY, report = () => {}) {
+    this.#open = open;
+    this.#discard = discard;
+    this.#maxBytes = maxBytes;
+    this.#report = report;
+  }
+
+  limitTo(maxBytes: number, report: () => void): ReadableBody {
+    return new ReadableBody(this.#open, this.#discard, maxBytes, report);
+  }
+
+  discard(): void {
+    this.#discard();
+  }
+
+  /** Breaks the answer off where the bytes break off. @param end called when all of them are written */
+  sendTo(response: ServerResponse, end: () => void): void {
+    const source = this.#open();
+    let bytes = 0;
+    let isEnded = false;
+    source.on("data", (piece: Buffer) => {
+      bytes += piece.length;
+      if (bytes > this.#maxBytes) {
+        this.#report();
+        response.destroy();
+      } else if (!response.write(piece)) source.pause();
+    });
+    source.once("end", () => {
+      isEnded = true;
+      end();
+    });
+    source.on("error", () => response.destroy());
+    source.once("close", () => {
+      if (!isEnded) response.destroy();
+    });
+    response.on("drain", () => source.resume());
+    response.once("close", () => {
+      if (!isEnded) source.destroy();
+    });
+  }
+}
