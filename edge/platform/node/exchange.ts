@@ -75,7 +75,8 @@ export class Exchange implements ClientRequest {
       response.end();
       return;
     }
-    request.removeAllListeners("data").resume();
+    // One that nobody has begun to read is not read now either: how many are is bounded.
+    if (this.body?.isBegun) request.removeAllListeners("data").resume();
     const end = () => {
       clearTimeout(timer);
       response.end();

@@ -144,8 +144,11 @@ export class RawConnection {
   }
 }
 
+/** Interim answers come before it. */
+const INTERIM = /^(?:HTTP\/1\.1 1[0-9]{2} [^]*?\r\n\r\n)+/;
+
 function parseAnswer(bytes: Buffer): RawAnswer | null {
-  const text = bytes.toString("latin1");
+  const text = bytes.toString("latin1").replace(INTERIM, "");
   const headEnd = text.indexOf(HEAD_END);
   if (headEnd < 0) return null;
   const [statusLine = "", ...fields] = text.slice(0, headEnd).split("\r\n");
