@@ -145,7 +145,7 @@ export class RawConnection {
 }
 
 /** Interim answers come before it. */
-const INTERIM = /^(?:HTTP\/1\.1 1[0-9]{2} [^]*?\r\n\r\n)+/;
+const INTERIM = /^(?:HTTP\/1\.1 1[0-9]{2} [\s\S]*?\r\n\r\n)+/;
 
 function parseAnswer(bytes: Buffer): RawAnswer | null {
   const text = bytes.toString("latin1").replace(INTERIM, "");
