@@ -153,8 +153,12 @@ class ReceivedAnswer implements BackendAnswer {
   }
 }
 
-export function fieldOf({ headers }: IncomingMessage, name: string): string | null {
-  const value = headers[name.toLowerCase()];
+/** Of these, Node keeps the first, and the others would be passed over in silence. */
+const KEPT_ONCE: ReadonlySet<string> = new Set(["content-type", "authorization"]);
+
+export function fieldOf(message: IncomingMessage, field: string): string | null {
+  const name = field.toLowerCase();
+  const value = KEPT_ONCE.has(name) ? message.headersDistinct[name]?.join(", ") : message.headers[name];
   return value === undefined ? null : String(value);
 }
 

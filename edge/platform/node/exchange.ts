@@ -7,6 +7,7 @@ import { ReadableBody } from "./readable-body.ts";
 
 /** How long a client may send on after its answer, which has waited for its body before. */
 const LINGER_MILLISECONDS = 1000;
+const WITHOUT_PATH = /^https?:\/\/[^/?#]*$/i;
 const HAS_SCHEME = /^https?:\/\//i;
 const STATUS_WITHOUT_BODY = /^(?:1..|204|304)$/;
 
@@ -53,7 +54,9 @@ export class Exchange implements ClientRequest {
       return;
     }
     // What is left of a body would be taken for the next request.
-    if (isClosing || !this.#request.complete) response.shouldKeepAlive = false;
+    // Behind a request for an upgrade, which is not granted, Node reads no other one.
+    const isLast = isClosing || !this.#request.complete || this.#request.headers.upgrade !== undefined;
+    if (isLast) response.shouldKeepAlive = false;
     if (body === null || typeof body === "string" || body instanceof Uint8Array) {
       const isBare = STATUS_WITHOUT_BODY.test(String(status)) || this.method === "HEAD";
       const length = isBare ? {} : { "Content-Length": Buffer.byteLength(body ?? "") };
@@ -89,6 +92,6 @@ export class Exchange implements ClientRequest {
 
 /** The scheme is that of the proxy that terminates TLS, if it says so. It appears in the `instance` of problems. */
 function urlOf({ url = "", headers }: IncomingMessage): string {
-  if (HAS_SCHEME.test(url)) return url;
+  if (HAS_SCHEME.test(url)) return WITHOUT_PATH.test(url) ? `${url}/` : url;
   return `${headers["x-forwarded-proto"] ?? "http"}://${headers.host ?? ""}${url}`;
 }
