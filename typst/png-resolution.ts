@@ -51,7 +51,8 @@ export class PngResolution {
 }
 
 function physicalDimensions(ppi: number): Buffer {
-  const pixelsPerMetre = Math.round(ppi / METRES_PER_INCH);
+  // Up: CUPS cuts what it computes from this, and others round. At 203, both find 203 in 7993, and CUPS 202 in 7992.
+  const pixelsPerMetre = Math.ceil(ppi / METRES_PER_INCH);
   const chunk = Buffer.alloc(HEADER_BYTES + 9 + CRC_BYTES);
   chunk.writeUInt32BE(9);
   chunk.write("pHYs", 4, "latin1");

@@ -2,6 +2,7 @@ import { crc32 } from "node:zlib";
 import { execa } from "execa";
 import fc from "fast-check";
 import { expect, it } from "vitest";
+import { PPI } from "../../rules/output-options.ts";
 import { PngResolution } from "../../typst/png-resolution.ts";
 import { typstPath } from "../support/backend/typst-path.ts";
 import { readPixelsPerMetre, readPng } from "../support/readers/png-reader.ts";
@@ -34,12 +35,11 @@ const IMAGE = chunk("IDAT", Buffer.alloc(40, "pHYs"));
 const END = chunk("IEND", Buffer.alloc(0));
 
 it.each([
-  [1, 39],
   [72, 2835],
-  [96, 3780],
-  [144, 5669],
-  [200, 7874],
-  [300, 11_811],
+  [127, 5000],
+  [144, 5670],
+  [203, 7993],
+  [300, 11_812],
 ])("at %i pixels per inch, a PNG of Typst has %i per metre, and all of its own bytes", async (ppi, perMetre) => {
   const written = await typstPng(ppi);
   expect(readPixelsPerMetre(written), "if this fails, Typst writes it itself").toEqual([]);
@@ -47,6 +47,16 @@ it.each([
   expect(readPixelsPerMetre(png)).toEqual([[perMetre, perMetre]]);
   const at = png.indexOf("pHYs") - 4;
   expect(Buffer.concat([png.subarray(0, at), png.subarray(at + PHYSICAL_BYTES)]).equals(written)).toBe(true);
+});
+
+it("readers that cut and readers that round find every resolution", () => {
+  const png = Buffer.concat([SIGNATURE, HEADER, IMAGE, END]);
+  for (let ppi = 1; ppi <= PPI.max_ppi; ppi++) {
+    const [[perMetre = 0] = []] = readPixelsPerMetre(complete([png], ppi));
+    // In double precision, in the single one of CUPS, and from whole pixels per metre.
+    const read = [perMetre * 0.0254, Math.fround(perMetre * Math.fround(0.0254)), (perMetre * 254) / 10_000];
+    expect(read.flatMap((value) => [Math.floor(value), Math.round(value)])).toEqual(Array(6).fill(ppi));
+  }
 });
 
 it("a PNG is the same for every split in two, and byte by byte", async () => {

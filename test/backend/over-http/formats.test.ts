@@ -49,10 +49,10 @@ it("a PDF has the pages of the document", async () => {
 });
 
 it.each([
-  [undefined, 288, 144, 5669],
-  [1, 2, 1, 39],
+  [undefined, 288, 144, 5670],
+  [1, 2, 1, 40],
   [72, 144, 72, 2835],
-  [300, 600, 300, 11_811],
+  [300, 600, 300, 11_812],
 ])("a PNG has the size that %i pixels per inch give, or else 144, and says so", async (ppi, ...expected) => {
   const { bytes } = await renderOk({ format: "png", ppi });
   const [page, ...others] = readZip((await renderOk({ format: "png", ppi, archive: "zip" })).bytes);

@@ -163,7 +163,7 @@ describe("packPages", () => {
     const contents = data.map((image) => pngOf(image));
     const { archive, pageBytes } = await pack(contents, "png");
     const entries = readZip(archive);
-    for (const { bytes } of entries) expect(readPixelsPerMetre(bytes)).toEqual([[5669, 5669]]);
+    for (const { bytes } of entries) expect(readPixelsPerMetre(bytes)).toEqual([[5670, 5670]]);
     const images = entries.map(({ bytes }) => readPng(bytes).find(({ type }) => type === "IDAT")?.data);
     expect(images.every((image, index) => data[index]?.equals(image ?? Buffer.alloc(0)))).toBe(true);
     expect(pageBytes).toBe(contents.reduce((sum, { length }) => sum + length + 21, 0));
