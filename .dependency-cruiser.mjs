@@ -60,7 +60,7 @@ const INWARDS = {
     ...["platform/(cloudflare|node)/", "app.ts", "routes/", "guards/", "problem-answer.ts", "requests/"],
     ...["context.ts", "gathered/", "log/", "settings.ts", "backends/", "body/", "clock.ts"],
   ],
-  "clients/command-line": ["commands/", "cases/", "each/", "local/", "project/", "packages/", "files/"],
+  "clients/command-line": ["commands/", "cases/", "each/", "local/", "fonts/", "project/", "packages/", "files/"],
   // What a person sees, from the result to the parts of which all of the page is made.
   "clients/playground": ["result/", "render/", "checks/", "output/", "files/", "editor/", "drafts/", "page/"],
 };

@@ -4,12 +4,12 @@ import { dataOf, type EachDocument, readEachProject } from "../each/documents.ts
 import { EqualDocuments } from "../each/equal-documents.ts";
 import { CommandError, EXIT_CODES, type ExitCode } from "../exit-codes.ts";
 import { fitFiles } from "../fit-files.ts";
+import { findProjectFonts } from "../fonts/missing-fonts.ts";
 import { type LocalRender, renderLocally } from "../local/compile.ts";
 import { sayDiagnostics } from "../local/diagnostics.ts";
 import { compareWithService, makeCapabilitiesReader } from "../local/missing-here.ts";
 import { describeNotSent } from "../local/not-sent.ts";
 import { localSettings } from "../local/operator-folders.ts";
-import { findProjectFonts } from "../missing-fonts.ts";
 import { outputOf } from "../output-options.ts";
 import { progressBar, startProgress } from "../progress.ts";
 import { requireValidDocuments } from "../project/data-schema.ts";

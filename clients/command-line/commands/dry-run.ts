@@ -6,7 +6,7 @@ import { countInWords } from "../../typescript/size-in-words.ts";
 import { dataOf, type EachDocument } from "../each/documents.ts";
 import { type FailedDocument, failuresInLines, isThere, noneSucceeded } from "../each/run.ts";
 import { type CommandError, EXIT_CODES, type ExitCode, exitCodeOf } from "../exit-codes.ts";
-import { addWarnings, findMissingFonts, findProjectFonts, requireFonts } from "../missing-fonts.ts";
+import { addWarnings, findMissingFonts, findProjectFonts, requireFonts } from "../fonts/missing-fonts.ts";
 import type { ProjectPackage } from "../packages/packages.ts";
 import { progressBar, startProgress } from "../progress.ts";
 import { bodyBytes, inBytes, problemDetails, type SentProject, sentFiles } from "../project/problem-details.ts";

@@ -16,8 +16,8 @@ import { EACH_RETRY, type EachOutcome, EachRun, summarise } from "../each/run.ts
 import { CommandError, type ExitCode } from "../exit-codes.ts";
 import { STANDARD_INPUT } from "../files/folder.ts";
 import { fitFiles } from "../fit-files.ts";
+import { addWarnings, findMissingFonts, findProjectFonts, requireFonts, textOfImages } from "../fonts/missing-fonts.ts";
 import { runInterruptible } from "../interruption.ts";
-import { addWarnings, findMissingFonts, findProjectFonts, requireFonts, textOfImages } from "../missing-fonts.ts";
 import { outputOf, STANDARD_OUTPUT } from "../output-options.ts";
 import { startProgress } from "../progress.ts";
 import { requireValidDocuments } from "../project/data-schema.ts";

@@ -6,8 +6,8 @@ import type { WantedFonts } from "../../typescript/fonts/missing-fonts.ts";
 import { sizeInWords } from "../../typescript/size-in-words.ts";
 import { documentFinisher, type FinishDocument, withEInvoiceOutput } from "../e-invoice.ts";
 import { CommandError, EXIT_CODES, exitCodeOf } from "../exit-codes.ts";
+import { isBelow, projectFolder } from "../files/folder.ts";
 import { fitFiles } from "../fit-files.ts";
-import { runInterruptible } from "../interruption.ts";
 import {
   addWarnings,
   deliverExamined,
@@ -16,7 +16,8 @@ import {
   requireFonts,
   requireUnseenFonts,
   textOfImages,
-} from "../missing-fonts.ts";
+} from "../fonts/missing-fonts.ts";
+import { runInterruptible } from "../interruption.ts";
 import {
   requireFilePlace,
   requireOutputPlace,
@@ -27,7 +28,6 @@ import {
 import { extensionOf, outputOf, STANDARD_OUTPUT } from "../output-options.ts";
 import { startProgress } from "../progress.ts";
 import { requireValidData } from "../project/data-schema.ts";
-import { isBelow, projectFolder } from "../files/folder.ts";
 import { problemDetails, type SentProject, sizeInLines } from "../project/problem-details.ts";
 import { projectName } from "../project/project.ts";
 import { readData, requestOf } from "../project/request.ts";

@@ -14,7 +14,7 @@ import type { OutputOptions, RenderRequest } from "../../typescript/render-reque
 import { askedWaitSeconds, backoffSeconds, type Failure, wait, worthOf } from "../../typescript/retry.ts";
 import { type FinishDocument, InvalidEInvoiceError } from "../e-invoice.ts";
 import { CommandError, EXIT_CODES, type ExitCode, exitCodeOf } from "../exit-codes.ts";
-import { deliverExamined, type ExaminedRender, MissingFontsError, requireUnseenFonts } from "../missing-fonts.ts";
+import { deliverExamined, type ExaminedRender, MissingFontsError, requireUnseenFonts } from "../fonts/missing-fonts.ts";
 import { writeNamed } from "../output-file.ts";
 import { type Progress, progressBar } from "../progress.ts";
 import { problemDetails } from "../project/problem-details.ts";

@@ -23,7 +23,7 @@ import {
 } from "../../typescript/fonts/font-findings.ts";
 import { describeFontNotes, describeWebFonts, type WantedFonts } from "../../typescript/fonts/missing-fonts.ts";
 import { describeForeignObjects, describeSvgFamilies } from "../../typescript/fonts/svg-fonts.ts";
-import { suggestProjectFamily } from "../missing-fonts.ts";
+import { suggestProjectFamily } from "../fonts/missing-fonts.ts";
 import { findPackage, howToProvide } from "../packages/package-folders.ts";
 import type { MissingPackage } from "../packages/packages.ts";
 import type { Project } from "../project/project.ts";

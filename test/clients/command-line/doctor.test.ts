@@ -243,7 +243,7 @@ describe("TLS", () => {
 describe("a proxy that serves the deployment below a path", () => {
   /** @param isWhole whether it serves all below the path, or only the interface and the page itself */
   const startBelow = (fields: Record<string, string>, isWhole = true) =>
-    startHttpServer(async (request, response) => {
+    startHttpServer((request, response) => {
       const [, path] = /^\/print(\/.*)$/.exec(request.url ?? "") ?? [];
       const isServed = path !== undefined && (isWhole || !path.startsWith("/playground/"));
       if (!isServed) return void response.writeHead(404, { "Content-Type": "text/html" }).end("<h1>nothing here</h1>");

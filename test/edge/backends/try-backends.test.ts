@@ -93,7 +93,7 @@ async function forward(
     inBackground: () => {},
     askLoad: async () => null,
     longestAnswerMilliseconds,
-    discard: async ({ content }) => void events.push(`discard ${content}`),
+    discard: ({ content }) => void events.push(`discard ${content}`),
     report: () => {},
   }).finally(() => {
     isOver = true;
@@ -223,7 +223,7 @@ describe("a body whose memory other requests may take", () => {
       inBackground: () => {},
       askLoad: async () => null,
       longestAnswerMilliseconds: TIME_BUDGET_MILLISECONDS,
-      discard: async () => {},
+      discard: () => {},
       report: () => {},
     });
     const take = () => memory.reserve("other", 600_000, () => {}).growAtOnce(BYTES);

@@ -1,10 +1,10 @@
 /** Which fonts and characters a document of the service lacks: the service renders it without a warning. */
-import type { Capabilities } from "../../protocol/capabilities.ts";
-import { DEFAULT_FONT, FAMILIES_OF_TYPST } from "../../rules/fonts/typst-fonts.ts";
-import { suggestFamily } from "../data-schema/similar-name.ts";
-import type { RejectedRender, ServiceClient } from "../typescript/client.ts";
-import { type DocumentFonts, readDocumentFonts } from "../typescript/fonts/document-fonts.ts";
-import { describeDocumentFonts } from "../typescript/fonts/font-findings.ts";
+import type { Capabilities } from "../../../protocol/capabilities.ts";
+import { DEFAULT_FONT, FAMILIES_OF_TYPST } from "../../../rules/fonts/typst-fonts.ts";
+import { suggestFamily } from "../../data-schema/similar-name.ts";
+import type { RejectedRender, ServiceClient } from "../../typescript/client.ts";
+import { type DocumentFonts, readDocumentFonts } from "../../typescript/fonts/document-fonts.ts";
+import { describeDocumentFonts } from "../../typescript/fonts/font-findings.ts";
 import {
   describeFontNotes,
   describeImages,
@@ -13,14 +13,14 @@ import {
   readFamilyNames,
   type SuggestFamily,
   type WantedFonts,
-} from "../typescript/fonts/missing-fonts.ts";
-import { type DocumentText, describeUncoveredScripts } from "../typescript/fonts/text-scripts.ts";
-import { joinBytes } from "../typescript/join-bytes.ts";
-import type { OutputOptions, RenderRequest } from "../typescript/render-request.ts";
-import { CommandError, EXIT_CODES } from "./exit-codes.ts";
-import type { Project } from "./project/project.ts";
+} from "../../typescript/fonts/missing-fonts.ts";
+import { type DocumentText, describeUncoveredScripts } from "../../typescript/fonts/text-scripts.ts";
+import { joinBytes } from "../../typescript/join-bytes.ts";
+import type { OutputOptions, RenderRequest } from "../../typescript/render-request.ts";
+import { CommandError, EXIT_CODES } from "../exit-codes.ts";
+import type { Project } from "../project/project.ts";
+import { printableLine } from "../terminal.ts";
 import { renderForFonts } from "./render-for-fonts.ts";
-import { printableLine } from "./terminal.ts";
 
 export interface FontFindings {
   readonly warnings: readonly string[];
