@@ -46,6 +46,7 @@ export const EXAMPLE_NAMES = [
   "certificate",
   "e-invoice",
   "invoice",
+  "label",
   "report",
   "slides",
 ] as const;

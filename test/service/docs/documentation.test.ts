@@ -58,8 +58,8 @@ function olderTypstRows(page: string) {
 const templates = await readPage("docs/templates.md");
 const readme = await readPage("README.md");
 
-describe("docs/languages.md", async () => {
-  it.each(snippetsOf(await readPage("docs/languages.md")))("renders: $place", async ({ request }) => {
+describe.each(["docs/languages.md", "docs/labels-and-print.md"])("%s", async (name) => {
+  it.each(snippetsOf(await readPage(name)))("renders: $place", async ({ request }) => {
     expect((await service.render(request)).status).toBe(200);
   });
 });
