@@ -125,6 +125,7 @@ class OpenAttempt<Answer extends ResponseHead> {
   #taken: keyof typeof FAILURES = "nothing";
   #sentAt = Number.POSITIVE_INFINITY;
   #isOver = false;
+  #hasClientLeft = false;
   #cancelDeadline: () => void;
   #cancelLook: () => void;
 
@@ -147,6 +148,7 @@ class OpenAttempt<Answer extends ResponseHead> {
     const { choice, clock, whenClientLeaves, send, discard } = this.#forwarding;
     // When the client disconnects, workerd never resumes the code after the next `await`.
     const stay = whenClientLeaves(() => {
+      this.#hasClientLeft = true;
       choice.abandon(this.#attempt);
       this.#abort.abort();
     });
@@ -165,7 +167,9 @@ class OpenAttempt<Answer extends ResponseHead> {
       discard(answer);
       return result;
     } catch (error) {
-      return this.#fail(failedAttempt(FAILURES[this.#taken], error));
+      const result = failedAttempt(FAILURES[this.#taken], error);
+      // In Node the code goes on. It is no failure of the backend, and its body is gone, so nothing else is tried.
+      return this.#hasClientLeft ? result : this.#fail(result);
     } finally {
       this.#cancelDeadline();
       this.#cancelLook();

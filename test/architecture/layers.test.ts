@@ -78,7 +78,6 @@ const REFUSED: readonly (readonly [importer: string, imported: string, rule: str
   ["edge/with-backend.ts", "../backend/settings.ts", "edge-names-no-platform"],
   ["edge/with-node.ts", "node:fs", "edge-names-no-platform"],
   ["edge/backends/with-transport.ts", "./backend.ts", "choice-of-backends-does-no-io"],
-  ["edge/backends/with-package.ts", "fastify", "choice-of-backends-does-no-io"],
   ["edge/settings.ts", "./body/target.ts", "edge-settings-are-inside"],
   ["edge/body/with-settings.ts", "../settings.ts", "edge-imports-inwards"],
   ["edge/log/with-context.ts", "../context.ts", "edge-imports-inwards"],

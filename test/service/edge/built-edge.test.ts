@@ -94,11 +94,12 @@ describe("the edge as a folder", () => {
 
   it("answers 304 to the entity tag that it gave, alone or in a list, weak or strong", async () => {
     const url = new URL("/openapi.json", built.url);
-    const tag = (await fetch(url)).headers.get("ETag") ?? "";
+    const plain = { "Accept-Encoding": "identity" };
+    const tag = (await fetch(url, { headers: plain })).headers.get("ETag") ?? "";
     expect(tag).toMatch(/^"[0-9a-f]{32}"$/);
     expect((await fetch(new URL("/output-rules.json", built.url))).headers.get("ETag")).not.toBe(tag);
     for (const matching of [tag, `W/${tag}`, `"other", ${tag}`, "*"]) {
-      const answer = await fetch(url, { headers: { "If-None-Match": matching } });
+      const answer = await fetch(url, { headers: { ...plain, "If-None-Match": matching } });
       expect([matching, answer.status, answer.headers.get("ETag")]).toEqual([matching, 304, tag]);
     }
     expect((await fetch(url, { headers: { "If-None-Match": '"other"' } })).status).toBe(200);

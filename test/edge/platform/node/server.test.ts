@@ -222,6 +222,19 @@ it("answers a client that has only closed its half of the connection", async () 
   expect(String(await client.readToEnd())).toMatch(/^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 200 OK\r\n[\s\S]*%PDF/);
 });
 
+it("says nothing of a backend whose client has left, and tries no other", async () => {
+  backend.behaviour = holding;
+  const { open, lines } = await startEdge();
+  const sent = backend.renders.length;
+  const client = await open(renderRequest(BODY));
+  await expect.poll(() => held.length).toBe(1);
+  client.reset();
+  await expect.poll(() => lines.length).toBeGreaterThan(0);
+  await expect.poll(backend.countOpen).toBe(0);
+  expect(lines).toMatchObject([{ message: "request", code: "client_gone" }]);
+  expect(backend.renders.length).toBe(sent + 1);
+});
+
 describe("a stop", () => {
   it("waits for what is in flight, whose answer says that the connection ends, and not for half a head", async () => {
     backend.behaviour = holding;
