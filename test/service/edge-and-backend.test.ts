@@ -27,7 +27,7 @@ describe("a rendered file", () => {
     const answer = await service.render({ source: "x" });
     await answer.bytes();
     const names = [...answer.headers.keys()];
-    for (const name of ["keep-alive", "server", "x-powered-by", "x-service-backend-token", "x-service-limits"]) {
+    for (const name of ["server", "x-powered-by", "x-service-backend-token", "x-service-limits"]) {
       expect(names).not.toContain(name);
     }
   });

@@ -83,6 +83,8 @@ export class Exchange implements ClientRequest {
     const end = () => {
       clearTimeout(timer);
       response.end();
+      // Node would read all that still comes.
+      if (!request.complete) request.socket.destroySoon();
     };
     const timer = setTimeout(end, LINGER_MILLISECONDS);
     request.once("close", end);

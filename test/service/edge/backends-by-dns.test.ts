@@ -245,7 +245,7 @@ describe("while DNS", () => {
   it.concurrent.for<[string, DnsBehaviour]>([
     ["does not answer", () => {}],
     ["truncates its answer, and none listens on TCP", wrong((answer) => answer.writeUInt8(0x87, 2))],
-    ["says that there are none", wrong((answer) => answer.writeUInt32BE(0, 8))],
+    ["says that there are none", wrong((answer) => answer.writeUInt16BE(0, 6))],
     ["fails", wrong((answer) => answer.writeUInt8(0x82, 3))],
     ["answers with anything", (reply) => reply(Buffer.alloc(512, 0xff))],
   ])("%s, the last backends serve", async ([_what, behaviour], { expect, onTestFinished }) => {

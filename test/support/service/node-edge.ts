@@ -33,17 +33,19 @@ export interface NodeEdgeOptions {
 /** @throws SettingError as the program would end with */
 export async function startNodeEdge(
   settings: Readonly<Record<string, string>>,
-  { capacity = capacityOf(ENOUGH_OPEN_FILES), log = () => {} }: NodeEdgeOptions = {},
+  { capacity = capacityOf(ENOUGH_OPEN_FILES), log }: NodeEdgeOptions = {},
 ) {
   files ??= readFiles();
   const port = await takeFreePort();
-  const output = { writeLine: log };
+  // As what workerd writes comes out of Miniflare.
+  const stdout = { writeLine: log ?? ((line: string) => console.log(line)) };
+  const stderr = { writeLine: log ?? ((line: string) => console.error(line)) };
   const environment = { ...settings, SERVICE_EDGE_HOST: LOOPBACK, SERVICE_EDGE_PORT: String(port) };
   const { server, stop } = await startEdge(environment, {
     capacity,
     files: await files,
-    stdout: output,
-    stderr: output,
+    stdout,
+    stderr,
   });
   return {
     url: new URL(`http://${LOOPBACK}:${port}`),
