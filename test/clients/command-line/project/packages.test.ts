@@ -108,7 +108,7 @@ describe("a package of this machine", () => {
 
   it("is sent with all that Typst can read, but for what its author leaves out, where it puts a path together", async () => {
     const more = {
-      [`${DATA}/local/letter/1.0.0/src/more.typ`]: '#let end = read("/" + "end" + ".txt")',
+      [`${DATA}/local/letter/1.0.0/src/more.typ`]: '#let end = read("/" + str("end") + ".txt")',
       [`${DATA}/local/letter/1.0.0/plans/a.svg`]: "x",
       [`${DATA}/local/letter/1.0.0/look.png`]: "x",
       [`${DATA}/local/letter/1.0.0/docs/a.svg`]: "x",
@@ -385,7 +385,10 @@ describe("a package that is nowhere", () => {
     const { stderr } = await inProject(without, ["check", "letter.typ"]);
     expect(stderr).toContain("@preview/words:1.0.0, which @local/letter:1.0.0/lib.typ:2 imports.");
     expect(stderr).toContain("@preview/second:0.1.0, which letter.typ:2 imports.");
-    const computed = await inProject({ "letter.typ": '#import "@preview/" + "third:0.1.0"' }, ["check", "letter.typ"]);
+    const joined = await inProject({ "letter.typ": '#import "@preview/" + "third:0.1.0"' }, ["check", "letter.typ"]);
+    expect(joined.stderr).toContain("has @preview/third:0.1.0, which letter.typ:1 imports. Compile once");
+    const source = '#import "@preview/" + lower("THIRD:0.1.0")';
+    const computed = await inProject({ "letter.typ": source }, ["check", "letter.typ"]);
     expect(computed.stderr).toContain("has @preview/third:0.1.0. Compile once");
   });
 });
