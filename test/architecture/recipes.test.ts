@@ -12,7 +12,7 @@ import { afterAll, beforeAll, expect, it, onTestFinished } from "vitest";
 
 const PROJECT = fileURLToPath(new URL("../../", import.meta.url));
 const COPIED = [
-  ..."rules protocol typst logging clients edge gate backend scripts bench test static deploy docs".split(" "),
+  ..."rules protocol typst logging clients edge http-server backend scripts bench test static deploy docs".split(" "),
   ...["examples", "README.md", "package.json", "tsconfig.json", "vitest.config.ts", "biome.json", ".env.example"],
 ];
 
