@@ -45,7 +45,7 @@ it("the tables of settings and limits have every setting that the code reads", a
 it("a setting that no deployment sets has its reason in docs/settings.md, and no other setting has", async () => {
   const [tables = "", unset = ""] = (await readPage("docs/settings.md")).split("\n## ");
   const firstCells = (text: string) =>
-    ((text.match(/^\| [^|]*\|/gm) ?? []).join().match(/\b(?:SERVICE|OTEL)_[A-Z_]+[A-Z]/g) ?? []).toSorted();
+    [...new Set((text.match(/^\| [^|]*\|/gm) ?? []).join().match(/\b(?:SERVICE|OTEL)_[A-Z_]+[A-Z]/g))].toSorted();
   const files = (await Promise.all((await deploymentFiles()).map(readPage))).join("\n");
   // A value in a file, a name in a list of a page, or a variable of a container. A comment that names it sets nothing.
   const set = new Set(files.match(/\bSERVICE_[A-Z_]+[A-Z](?= ?[=:])|(?<=name: |")SERVICE_[A-Z_]+[A-Z]/g));
