@@ -11,6 +11,7 @@ import { requireFilePlace } from "../output-file.ts";
 import { jsonMistake } from "../project/json-text.ts";
 import type { Project } from "../project/project.ts";
 import type { DataText } from "../project/request.ts";
+import { describeTabs } from "../project/tabs.ts";
 import { openProject, type ProjectFlags } from "../project/template-findings.ts";
 import { printableLine } from "../terminal.ts";
 import { fileNameOf, membersInWords, type NameMistake, requirePlaceholders } from "./file-names.ts";
@@ -50,7 +51,17 @@ export async function readEachProject(
   const leaveOut = [...(each === STANDARD_INPUT ? [] : [each]), ...documents.map(({ path }) => path)];
   const opening = { command, leaveOut, data: [each], givenBy: "--each", isStrict: true } as const;
   const project = await openProject(source, options, opening);
-  return { project, documents, reading: readingInWords(shown, read) };
+  const notes = [...project.notes, ...notesOfTabs(documents, project)];
+  return { project: { ...project, notes }, documents, reading: readingInWords(shown, read) };
+}
+
+/** Of the first row that has one: the others have it in the same column. */
+function notesOfTabs(documents: readonly EachDocument[], project: Project): string[] {
+  for (const { data, place } of documents) {
+    const [note] = describeTabs(data, project);
+    if (note !== undefined) return [`${place}: ${note}`];
+  }
+  return [];
 }
 
 export function dataOf({ data, place }: EachDocument): DataText {

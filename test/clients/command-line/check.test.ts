@@ -43,6 +43,21 @@ describe("what Typst loses silently is named", () => {
   };
   const HOURS = { hours: "Mon\t9-17" };
 
+  it.each([
+    ["check", []],
+    ["render", ["--dry-run", "-o", "{n}.pdf"]],
+  ])("if a row of --each has such a tab, by %s, once", async (command, options) => {
+    const rows = '{"n":1,"hours":"closed"}\n{"n":2,"hours":"Mon\\t9-17"}\n{"n":3,"hours":"Tue\\t9-17"}\n';
+    const table = 'n,hours\n1,"Mon\t9-17"\n';
+    const folder = await makeProject({ "letter.typ": "#data.hours", "d.jsonl": rows, "d.csv": table });
+    const notesOf = async (file: string) => {
+      const { stdout, stderr } = await runCommand(folder, [command, "letter.typ", "--each", file, ...options]);
+      return `${stdout}${stderr}`.match(/^note: .* has a tab/gm);
+    };
+    expect(await notesOf("d.jsonl")).toEqual(["note: line 2: data.hours has a tab"]);
+    expect(await notesOf("d.csv")).toEqual(["note: row 1 (line 2): data.hours has a tab"]);
+  });
+
   it("if data has a tab that the document may show", async () => {
     expect(await noteOnTabs("#data.hours", HOURS)).toBe("data.hours");
     expect(await noteOnTabs("#data", "a\tb")).toBe("data");
