@@ -22,7 +22,7 @@ const WITHOUT_IO = [
 ];
 /** All of `edge/` that runs on every platform. */
 const EDGE_ITSELF = "^edge/(?!platform/(cloudflare|node)/)";
-const PARSERS_OF_ADDRESSES = "^edge/backends/(backend-address|name-servers)\\.ts$";
+const PARSERS_OF_ADDRESSES = "^edge/backends/backend-address\\.ts$";
 
 /** Who may import what, and nothing else: the rule's name, the importing files, what they may import, and why. */
 // biome-ignore format: a table.

@@ -68,7 +68,7 @@ export function fullNamesOf(name: string, resolvConf: string): string[] {
   const inDomains = domains
     .trim()
     .split(/\s+/)
-    .filter(isDnsName)
-    .map((domain) => `${name}.${domain}`);
+    .map((domain) => `${name}.${domain}`)
+    .filter(isDnsName);
   return name.split(".").length - 1 >= Number(dots) ? [name, ...inDomains] : [...inDomains, name];
 }

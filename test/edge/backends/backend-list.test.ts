@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { parseBackendSources } from "../../../edge/backends/backend-address.ts";
 import { BackendList, BackendPool, type Lookup } from "../../../edge/backends/backend-list.ts";
-import type { SrvAnswer, SrvRecord } from "../../../edge/backends/dns-message.ts";
+import type { SrvAnswer, SrvRecord } from "../../../edge/backends/dns-names.ts";
 import { StillClock } from "../still-clock.ts";
 import { stubBackends } from "../stub-backends.ts";
 

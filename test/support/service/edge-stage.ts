@@ -61,7 +61,7 @@ export type EdgeStage = ReturnType<typeof stageOf>;
 /** Starts stages, one for each of these settings. */
 export const startEdgeStages = (...each: readonly EdgeSettings[]) => startEdgeStagesOn("node", ...each);
 
-export async function startEdgeStagesOn(platform: EdgePlatform, ...each: readonly EdgeSettings[]) {
+async function startEdgeStagesOn(platform: EdgePlatform, ...each: readonly EdgeSettings[]) {
   const backends = await Promise.all(each.map(() => new ScriptedBackend().start()));
   const { urls, stop } = await startEdges(
     each.map((settings, index) => ({ SERVICE_BACKEND_URLS: backends[index]?.url.origin ?? "", ...settings })),
