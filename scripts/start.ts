@@ -101,7 +101,8 @@ async function startBoth(
   settings: Readonly<Record<string, string>>,
   own: { typstPath: string; tokens: string; edgePort: number; backendPort: number; workDirectory: string },
 ) {
-  const backendToken = randomBytes(32).toString("base64url");
+  // Named by who runs another edge before this backend.
+  const backendToken = settings.SERVICE_BACKEND_TOKEN || randomBytes(32).toString("base64url");
   const starts = [
     startEdge(
       {

@@ -7,8 +7,10 @@ import path from "node:path";
 
 /** @typedef {Readonly<Record<string, string | undefined>>} Environment */
 
-/** What Debian gives users without a home: nothing is there, and nobody but the superuser can change that. */
-export const NO_HOME = "/nonexistent";
+/** Stands for a home that there is not: below a device nobody can make a folder, not even the superuser. */
+export const NO_HOME = "/dev/null";
+/** What Debian gives users without a home. The superuser could make it, and must not. */
+const DEBIANS_NO_HOME = "/nonexistent";
 
 /**
  * `HOME`, or what the system has for the user. A container may run as a user that its system does not know. An empty
@@ -17,7 +19,11 @@ export const NO_HOME = "/nonexistent";
  * @param {Environment} env
  */
 export function homeFolder(env = process.env) {
-  if (env.HOME !== undefined && path.isAbsolute(env.HOME)) return env.HOME;
+  const home = env.HOME !== undefined && path.isAbsolute(env.HOME) ? env.HOME : homeOfUser();
+  return home === DEBIANS_NO_HOME ? NO_HOME : home;
+}
+
+function homeOfUser() {
   try {
     return userInfo().homedir || NO_HOME;
   } catch {

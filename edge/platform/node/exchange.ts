@@ -7,6 +7,7 @@ import { ReadableBody } from "./readable-body.ts";
 
 /** How long a client may send on after its answer, which has waited for its body before. */
 const LINGER_MILLISECONDS = 1000;
+const MAX_LINGER_BYTES = 16 * 1024 ** 2;
 const WITHOUT_PATH = /^https?:\/\/[^/?#]*$/i;
 const HAS_SCHEME = /^https?:\/\//i;
 const STATUS_WITHOUT_BODY = /^(?:1..|204|304)$/;
@@ -78,14 +79,23 @@ export class Exchange implements ClientRequest {
       response.end();
       return;
     }
-    // One that nobody has begun to read is not read now either: how many are is bounded.
-    if (this.body?.isBegun) request.removeAllListeners("data").resume();
     const end = () => {
       clearTimeout(timer);
       response.end();
       // Node would read all that still comes.
       if (!request.complete) request.socket.destroySoon();
     };
+    // One that nobody has begun to read is not read now either: how many are is bounded.
+    if (this.body?.isBegun) {
+      let bytes = 0;
+      const count = ({ length }: Buffer) => {
+        bytes += length;
+        if (bytes <= MAX_LINGER_BYTES) return;
+        request.removeAllListeners("data");
+        end();
+      };
+      request.removeAllListeners("data").on("data", count).resume();
+    }
     const timer = setTimeout(end, LINGER_MILLISECONDS);
     request.once("close", end);
     request.socket.once("end", end);

@@ -1,9 +1,8 @@
 /** Without a home, and with one that is the project or cannot be written: the command works, without its cache. */
-import { chmod, cp, readdir } from "node:fs/promises";
+import { access, chmod, cp, readdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { execa } from "execa";
 import { describe, expect, it } from "vitest";
-import { NO_HOME } from "../../../typst/cache-folder.mjs";
 import { commandEnvironment, makeProject, PROGRAM, runCommand } from "../../support/clients/command-line.ts";
 import { sendPdf, startScriptedService } from "../../support/clients/scripted-service.ts";
 
@@ -21,7 +20,7 @@ describe.each([
   ["that is empty", ""],
   ["that is no absolute path", "home"],
   ["that is no folder", "/dev/null"],
-  ["that does not exist", NO_HOME],
+  ["that does not exist", "/nonexistent"],
   ["that is not set", undefined],
 ])("with a home %s", (_what, HOME) => {
   it("finds the root, renders, and leaves nothing in the working directory", async () => {
@@ -31,6 +30,8 @@ describe.each([
     expect(await runCommand(folder, RENDER, { env })).toMatchObject({ exitCode: 0 });
     expect(service.bodies.map(({ files }) => Object.keys(files))).toEqual([["letters/letter.typ", "lib.typ"]]);
     expect((await readdir(folder)).sort()).toEqual(["app", "out"]);
+    // The superuser could make it.
+    await expect(access("/nonexistent")).rejects.toThrow("ENOENT");
   });
 });
 
