@@ -90,7 +90,7 @@ export function failBySpace(): RenderFailure {
 }
 
 /** For writing the files of a request: usually milliseconds, but not for thousands of folders on a busy disk. */
-export const MAX_FILL_SECONDS = 5;
+export const MAX_FILL_SECONDS = 15;
 
 /** `Retry-After` of a render that had less than the render timeout: the next attempt may have all of it. */
 const SHORT_TIME_RETRY_SECONDS = 1;

@@ -34,7 +34,7 @@ const timeout = (words: RegExp) => refusal("render_timeout", { timeout_secs: 31 
 it.each([
   ["wall_clock", / 31 seconds/],
   ["processor_time", /11 seconds of processor time/],
-  ["writing_files", / 5 seconds/],
+  ["writing_files", / 15 seconds/],
 ] as const)("a timeout of %s says which limit it was, and its number", (cause, words) => {
   expect(failByTimeout(cause, SETTINGS, SETTINGS.renderTimeoutSeconds)).toEqual(timeout(words));
 });
