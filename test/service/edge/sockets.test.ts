@@ -1,7 +1,6 @@
 /** The edge on real sockets, with clients that leave, hold uploads back, send too much or too late. */
 import { setTimeout as delay } from "node:timers/promises";
 import { beforeAll, beforeEach, describe, expect, it, onTestFinished } from "vitest";
-import { workerdBytes } from "../../support/backend/processes.ts";
 import { bodyOfSize, type EdgeStage, startEdgeStages } from "../../support/service/edge-stage.ts";
 import { CHUNKED, chunk, declared, renderHead, renderRequest } from "../../support/service/raw-connection.ts";
 import type { ScriptedBackend } from "../../support/service/scripted-backend.ts";
@@ -140,19 +139,21 @@ it("six bodies of 20 MiB at once are validated, or refused for lack of memory, a
 });
 
 describe("uploads that do not go on", () => {
+  /** The edge runs in this process, with its clients. */
+  const edgeBytes = () => process.memoryUsage.rss();
   const IDLE = 1500;
   /** Half of what an isolate reads at the same time. */
   const SHARE = 512;
 
   it("are refused at once beyond the share of their caller, and others are served", async () => {
-    const before = workerdBytes();
+    const before = edgeBytes();
     const clients = await Promise.all(
       Array.from({ length: IDLE }, (_, index) => open(renderHead(index % 2 === 0 ? CHUNKED : declared(1000)))),
     );
     let answered = 0;
     for (const client of clients) void client.answer().then(() => answered++);
     await expect.poll(() => answered).toBeGreaterThanOrEqual(IDLE - SHARE);
-    expect(workerdBytes() - before).toBeLessThan(MAX_IDLE_GROWTH_BYTES);
+    expect(edgeBytes() - before).toBeLessThan(MAX_IDLE_GROWTH_BYTES);
     expect(await renderStatus(SMALL_BODY, OTHER_TOKEN)).toBe(200);
     // On a busy machine, those that wait may have been silent for too long: then others take their places.
     const refusal = async () => {

@@ -85,12 +85,3 @@ export function openDescriptors(pid: number): string[] {
     }
   });
 }
-
-/** The resident memory of the workerd that this process has started. */
-export function workerdBytes(): number {
-  const ours = listPids().filter((pid) => {
-    const { Name, PPid } = processStatus(pid);
-    return Name === "workerd" && PPid === String(process.pid);
-  });
-  return ours.map(residentBytes).reduce((sum, bytes) => sum + bytes, 0);
-}
