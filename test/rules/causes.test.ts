@@ -35,7 +35,7 @@ it("the architecture page names the files in which each cause of a 429 is decide
   const documented = rows.flatMap(([causes = "", files = ""]) =>
     causes.split(", ").map((cause) => [cause, files.split(", ").sort()] as const),
   );
-  const paths = globSync("{edge,gate,backend}/**/*.ts", { cwd: ROOT }).sort();
+  const paths = globSync("{edge,backend}/**/*.ts", { cwd: ROOT }).sort();
   const sources = await Promise.all(paths.map((path) => readFile(join(ROOT, path), "utf8")));
   const decided = Object.keys(CAUSES.render_queue_full).map(
     (cause) => [cause, paths.filter((_path, index) => sources[index]?.includes(`"${cause}"`))] as const,
