@@ -20,8 +20,6 @@ make_fifos() {
 # start <directory> <commands> <program> [argument ...]: what fails before the program runs is reported, not `started`.
 start() {
   (
-    # If memory is short, the kernel takes the program of one render, and not the backend with all of them.
-    { echo 1000 >/proc/self/oom_score_adj; } 2>/dev/null
     exec <"$input" >"$output" && cd "$1" && eval "$2" && echo started >&2 && shift 2 && exec "$@"
   ) &
 }

@@ -151,11 +151,6 @@ describe.each(TITLED_SHELLS)("a program that is started by %s", (_title, testShe
     );
   });
 
-  it("is the first that the kernel takes if memory is short", async () => {
-    const { launcher } = await openLauncher({ testShell });
-    expect(await exchange(launcher.start(shell("cat /proc/self/oom_score_adj")))).toBe("1000\n");
-  });
-
   it("has no variables but those it was given", async () => {
     const { launcher } = await openLauncher({ testShell });
     const command = shell("", { file: "/usr/bin/env", arguments: [], environment: { TZ: "UTC" } });
