@@ -138,7 +138,9 @@ describe("a font of the files", async () => {
   });
 });
 
-describe("of fonts of one family and style", () => {
+describe("of fonts of one family and style", async () => {
+  const backend = await startSharedBackend();
+
   const widthOf = async (backend: TestBackend, family: string, files: Files = {}) => {
     const source = `#context [#measure(text(font: "${family}", size: 100pt)[Wimmer]).width]`;
     const answer = await backend.render({ source, files });
@@ -167,7 +169,6 @@ describe("of fonts of one family and style", () => {
     ["_1.ttf", "_10.ttf"],
     ["fonts/a/regular.ttf", "fonts/b.ttf"],
   ])("the one whose key comes first has priority: %s before %s", async (first, second) => {
-    const backend = await startSharedBackend();
     const wide = binaryFile(await doubledFont(LIBERATION_FAMILY));
     const width = (files: Files) => widthOf(backend, LIBERATION_FAMILY, files);
     expect(await width({ [second]: REGULAR, [first]: wide })).toBe(await width({ [first]: wide }));

@@ -134,7 +134,10 @@ export function sharedBackends(
   };
 }
 
+/** A backend for all tests of a file or group, closed after the last. */
 export async function startSharedBackend(...options: Parameters<typeof startTestBackend>) {
+  // Vitest ignores `afterAll` inside a test, and the backend would stay.
+  if (expect.getState().currentTestName !== undefined) throw new Error("inside a test, startTemporaryBackend");
   const backend = await startTestBackend(...options);
   afterAll(() => backend.close());
   return backend;
