@@ -1,4 +1,4 @@
-/** `npm run bench:pdf-tools`: what other programs leave of PDF/A and PDF/UA, as tables in docs/after-the-render.md. */
+/** `npm run bench:pdf-tools`: what other programs leave of PDF/A and PDF/UA, as tables in bench/pdf-tools.md. */
 import { mkdir, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -11,7 +11,7 @@ import { requireTypst } from "../typst/program-location.mjs";
 import { findOnPath } from "../typst/programs.mjs";
 import { KINDS, OPERATIONS, type Operation, PACKAGES } from "./pdf-tools/operations.ts";
 
-const PAGE = new URL("../docs/after-the-render.md", import.meta.url);
+const PAGE = new URL("pdf-tools.md", import.meta.url);
 const DEBIAN = {
   ...{ qpdf: "qpdf", gs: "ghostscript", mutool: "mupdf-tools", exiftool: "libimage-exiftool-perl" },
   ...{ pdfunite: "poppler-utils", java: "default-jre-headless", mvn: "maven", go: "golang", python3: "python3-venv" },
@@ -252,7 +252,7 @@ try {
     const extra = kind === "save" || kind === "merge" ? EXTRA_COLUMN[kind] : [];
     const head = ["Tool", "Call", "PDF/A", "PDF/UA-1", "pages with tags", "attachment", ...extra];
     const rows = [...results].filter(([operation]) => operation.kind === kind);
-    return `### ${title}\n\n${formatTable(
+    return `## ${title}\n\n${formatTable(
       head,
       rows.map(([operation, made]) => rowOf(operation, made, byPdfA, byPdfUa)),
     )}`;

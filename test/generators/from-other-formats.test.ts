@@ -1,4 +1,4 @@
-/** The programs of docs/from-other-formats.md, run as they stand: what each writes compiles, and is PDF/UA-1 where the page says so. */
+/** The programs of docs/other-programs.md that write Typst: what each writes compiles, and is PDF/UA-1 where the page says so. */
 import { copyFile, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -12,7 +12,7 @@ import { startTestService, type TestService } from "../support/service/test-serv
 import { API_TOKEN } from "../support/tokens.ts";
 
 const PROJECT = fileURLToPath(new URL("../../", import.meta.url));
-const page = await readFile(join(PROJECT, "docs/from-other-formats.md"), "utf8");
+const page = await readFile(join(PROJECT, "docs/other-programs.md"), "utf8");
 const blocks = blocksOf(page);
 
 /** In the versions of the page; what they import besides, in versions that go with them. */
@@ -110,7 +110,7 @@ beforeAll(async () => {
     "paper.tex": PAPER,
     "refs.bib": BIBLIOGRAPHY,
     "notebook.ipynb": JSON.stringify(NOTEBOOK),
-    "accessible.lua": block("What PDF/UA-1 needs", "lua"),
+    "accessible.lua": await readFile(join(PROJECT, "examples/programs/accessible.lua"), "utf8"),
   })) {
     await writeFile(join(folder, name), content);
   }

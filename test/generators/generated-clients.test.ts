@@ -1,5 +1,5 @@
-/** The programs of docs/openapi.md, run as they stand: what each reads through its generated client is what was sent. */
-import { mkdir, readFile, writeFile } from "node:fs/promises";
+/** The programs of examples/programs/generated-clients/: what each reads through its generated client is what was sent. */
+import { cp, mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { stripVTControlCharacters } from "node:util";
@@ -8,34 +8,24 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { downloadMavenArtifact } from "../../scripts/pinned/maven-artifact.ts";
 import { cacheFolder } from "../../typst/cache-folder.mjs";
 import { findOnPath } from "../../typst/programs.mjs";
-import { type Block, blocksOf } from "../support/readers/markdown-blocks.ts";
 import { startTestService, type TestService } from "../support/service/test-service.ts";
 import { makeTemporaryFolder } from "../support/temporary-folder.ts";
 import { API_TOKEN } from "../support/tokens.ts";
 
-const PAGE = fileURLToPath(new URL("../../docs/openapi.md", import.meta.url));
+const PROGRAMS_FOLDER = fileURLToPath(new URL("../../examples/programs/generated-clients/", import.meta.url));
 const NEEDS = ["curl", "go", "java", "javac", "mvn", "python3"];
 
-/** By the heading of its blocks: the file of the program, and what else the language has that judges its types. */
-const PROGRAMS = {
-  Python: { file: "main.py", judge: "venv/bin/pip install --quiet mypy==2.4.1 && venv/bin/mypy main.py" },
-  Java: { file: "Main.java", judge: "javac -Werror -cp 'client/target/classes:client/target/dependency/*' Main.java" },
-  "TypeScript, types alone": {
-    file: "main.ts",
-    judge: "npx tsc --noEmit --strict --exactOptionalPropertyTypes main.ts",
-  },
-  "TypeScript, a client": { file: "main.ts", judge: "npx tsc --noEmit --strict main.ts" },
-  Go: { file: "main.go", judge: "go vet ." },
-} as const;
-type Heading = keyof typeof PROGRAMS;
-const HEADINGS: readonly Heading[] = ["Python", "Java", "TypeScript, types alone", "TypeScript, a client", "Go"];
+/** By the folder of a program: what else the language has that judges its types. */
+const JUDGES = {
+  python: "venv/bin/pip install --quiet mypy==2.4.1 && venv/bin/mypy main.py",
+  java: "javac -Werror -cp 'client/target/classes:client/target/dependency/*' Main.java",
+  "typescript-types": "npx tsc --noEmit --strict --exactOptionalPropertyTypes main.ts",
+  "typescript-client": "npx tsc --noEmit --strict main.ts",
+  go: "go vet .",
+};
 
 // A PDF/A has a date, by default that of its render.
 const SOURCE = "#set document(date: datetime(year: 2026, month: 1, day: 1))\n= Grüße, #data.name!\n";
-
-const blocks = blocksOf(await readFile(PAGE, "utf8"));
-const blocksUnder = (heading: string): readonly Block[] =>
-  blocks.filter(({ place }) => place.startsWith(`${heading}, line `));
 
 let service: TestService;
 let generator: string;
@@ -50,7 +40,7 @@ beforeAll(async () => {
 });
 afterAll(() => service?.stop());
 
-/** Runs commands of the page in a folder, with what the page says is there. @returns what they print */
+/** Runs commands in a folder, with what docs/recipes.md says is there. @returns what they print */
 async function run(folder: string, commands: string): Promise<string> {
   const { stdout } = await execa("sh", ["-e", "-c", commands], {
     cwd: folder,
@@ -71,29 +61,26 @@ async function run(folder: string, commands: string): Promise<string> {
   return stdout;
 }
 
-describe.each(HEADINGS)("the client of docs/openapi.md: %s", (heading) => {
+describe.each(Object.entries(JUDGES))("the generated client of examples/programs: %s", (name, judge) => {
   it("is generated, compiles, reads a PDF and a ZIP archive byte for byte, and a 400 by its code and rule", async () => {
-    const { file, judge } = PROGRAMS[heading];
     const folder = await makeTemporaryFolder("generated-");
-    for (const name of ["bin", "tmp"]) await mkdir(join(folder, name));
+    for (const made of ["bin", "tmp"]) await mkdir(join(folder, made));
     const program = `#!/bin/sh\nexec java -jar '${generator}' "$@"\n`;
     await writeFile(join(folder, "bin/openapi-generator-cli"), program, { mode: 0o755 });
     await writeFile(join(folder, "main.typ"), SOURCE);
-    const [description] = blocksUnder("Types and clients");
-    const [commands, code] = blocksUnder(heading);
-    await writeFile(join(folder, file), code?.text ?? "");
+    await cp(join(PROGRAMS_FOLDER, name), folder, { recursive: true });
 
-    await run(folder, description?.text ?? "");
-    const printed = await run(folder, commands?.text ?? "");
+    await run(folder, 'curl -fsSO "$SERVICE_URL/openapi.json"');
+    const printed = await run(folder, "sh -e run.sh");
     expect(stripVTControlCharacters(printed).split("\n").at(-1)).toBe(
       "invalid_request version_conflicts_with_standard",
     );
     const outputs = { "document.pdf": { standards: ["a-2b"] }, "pages.zip": { format: "png", archive: "zip" } };
-    for (const [name, output] of Object.entries(outputs)) {
+    for (const [made, output] of Object.entries(outputs)) {
       const answer = await service.render({ source: SOURCE, data: { name: "world" }, output });
       expect(answer.status).toBe(200);
       const expected = Buffer.from(await answer.bytes());
-      expect(expected.equals(await readFile(join(folder, name))), name).toBe(true);
+      expect(expected.equals(await readFile(join(folder, made))), made).toBe(true);
     }
     await run(folder, judge);
   });

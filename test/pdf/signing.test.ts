@@ -1,16 +1,15 @@
-/** The programs of docs/signing.md, run as they stand: which standards a signed PDF keeps, as veraPDF finds. */
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+/** The programs of examples/programs/signing/: which standards a signed PDF keeps, as veraPDF finds. */
+import { cp, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { execa } from "execa";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { PDF_STANDARDS } from "../../rules/pdf-standards.ts";
-import { blocksOf } from "../support/readers/markdown-blocks.ts";
 import { startTestService, type TestService } from "../support/service/test-service.ts";
 import { fetchValidators, INVALID, type Validators, verdictsOfVeraPdf } from "./validators.ts";
 
-const PAGE = fileURLToPath(new URL("../../docs/signing.md", import.meta.url));
+const PROGRAMS = fileURLToPath(new URL("../../examples/programs/signing/", import.meta.url));
 const VALIDATE = `import sys
 from pyhanko.pdf_utils.reader import PdfFileReader
 from pyhanko.sign.validation import validate_pdf_signature
@@ -43,10 +42,9 @@ beforeAll(async () => {
   validators = await fetchValidators();
   folder = await mkdtemp(join(tmpdir(), "signing-"));
   service = await startTestService();
-  const [program, commands, appearance, visibleProgram] = blocksOf(await readFile(PAGE, "utf8"));
-  await writeFile(join(folder, "sign.py"), program?.text ?? "");
-  await writeFile(join(folder, "sign-visibly.py"), visibleProgram?.text ?? "");
-  await render("appearance", appearance?.text ?? "", { standards: ["a-1b"], pages: "1" });
+  await cp(PROGRAMS, folder, { recursive: true });
+  const appearance = await readFile(join(folder, "appearance.typ"), "utf8");
+  await render("appearance", appearance, { standards: ["a-1b"], pages: "1" });
   for (const { standards } of CASES) {
     const attachment =
       '#pdf.attach("a.csv", bytes("a;b"), mime-type: "text/csv", relationship: "data", description: "A")';
@@ -61,11 +59,7 @@ Signed below.#pagebreak()
   const selfSigned = ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=Signer", "-days", "1"];
   await execa("openssl", [...selfSigned, "-keyout", "key.pem", "-out", "certificate.pem"], { cwd: folder });
   await execa("python3", ["-m", "venv", join(folder, "venv")]);
-  await render("document", "= Contract", {});
-  await execa("sh", ["-c", `set -e\n. venv/bin/activate\n${commands?.text}`], {
-    cwd: folder,
-    env: { PIP_DISABLE_PIP_VERSION_CHECK: "1" },
-  });
+  await execa(join(folder, "venv/bin/pip"), ["install", "--disable-pip-version-check", "pyhanko"], { cwd: folder });
 });
 
 afterAll(async () => {

@@ -55,7 +55,7 @@ function* objectsIn(value: unknown, pointer = ""): Generator<Found> {
   }
 }
 
-/** What generators of clients trip over: docs/openapi.md says which. */
+/** What generators of clients trip over: docs/recipes.md#generated-clients says which. */
 describe("everywhere in the description", () => {
   const { paths, components } = description.document;
   const all = [...objectsIn({ paths, components })];

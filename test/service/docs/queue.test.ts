@@ -1,5 +1,5 @@
-/** The worker of docs/queue.md, run as it stands, with a webhook and a worker that is killed. */
-import { cp, readFile, writeFile } from "node:fs/promises";
+/** The worker of examples/programs/queue/, with a webhook and a worker that is killed. */
+import { cp, readFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -10,14 +10,12 @@ import { expect, it, onTestFinished } from "vitest";
 import { hasPython } from "../../support/clients/python-driver.ts";
 import { sendPdf, startScriptedService } from "../../support/clients/scripted-service.ts";
 import { closeServer, listenOnLoopback } from "../../support/loopback-server.ts";
-import { blocksOf } from "../../support/readers/markdown-blocks.ts";
 import { sharedService } from "../../support/service/test-service.ts";
 import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
 import { API_TOKEN } from "../../support/tokens.ts";
 
 const PROJECT = fileURLToPath(new URL("../../../", import.meta.url));
-const blocks = blocksOf(await readFile(join(PROJECT, "docs/queue.md"), "utf8"));
-const blockIn = (language: string) => blocks.find((block) => block.language === language)?.text ?? "";
+const QUEUE = join(PROJECT, "examples/programs/queue");
 
 /** SQLite of this Python, which may be older than the page says. */
 async function canRunWorker(): Promise<boolean> {
@@ -33,7 +31,7 @@ type Queue = Awaited<ReturnType<typeof makeQueue>>;
 async function makeQueue(failures: number[] = []) {
   const folder = await makeTemporaryFolder("queue-");
   await cp(join(PROJECT, "clients/python/document_rendering.py"), join(folder, "document_rendering.py"));
-  await writeFile(join(folder, "worker.py"), blockIn("python"));
+  await cp(join(QUEUE, "worker.py"), join(folder, "worker.py"));
   /** What the webhook was told. */
   const told: unknown[] = [];
   const webhook = createServer((request, response) => {
@@ -44,7 +42,7 @@ async function makeQueue(failures: number[] = []) {
   });
   const { href } = await listenOnLoopback(webhook);
   const database = new DatabaseSync(join(folder, "jobs.db"), { timeout: 60_000 });
-  database.exec(blockIn("sql"));
+  database.exec(await readFile(join(QUEUE, "jobs.sql"), "utf8"));
   onTestFinished(async () => {
     database.close();
     await closeServer(webhook);

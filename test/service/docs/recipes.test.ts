@@ -1,5 +1,5 @@
 /**
- * The programs of docs/recipes.md, run as they stand: against the service, and against one that answers by a script.
+ * The programs of docs/recipes.md and examples/programs, run as they stand: against the service, and against one that answers by a script.
  */
 import { cp, readFile, writeFile } from "node:fs/promises";
 import type { ServerResponse } from "node:http";
@@ -56,8 +56,9 @@ const QUICK_JAVA = { JAVA_TOOL_OPTIONS: "-XX:TieredStopAtLevel=1 -XX:+UseSerialG
 async function run(language: Language, url: URL, request: { readonly source: string; readonly data?: unknown } | null) {
   const { file, command } = RECIPES[language];
   const folder = await makeTemporaryFolder("recipe-");
-  const text = blocks.find((block) => block.language === language)?.text ?? "";
-  await writeFile(join(folder, file), text);
+  const block = blocks.find((block) => block.language === language);
+  if (block === undefined) await cp(join(PROJECT, "examples/programs", file), join(folder, file));
+  else await writeFile(join(folder, file), block.text);
   if (request === null) await execa("sh", ["-ec", BEGINNINGS.join("\n")], { cwd: folder });
   else {
     await writeFile(join(folder, "request.json"), JSON.stringify(request));
@@ -76,8 +77,9 @@ async function run(language: Language, url: URL, request: { readonly source: str
   return { exitCode, stderr, document };
 }
 
-it("docs/recipes.md has one program for each language", () => {
-  expect(blocks.map(({ language }) => language)).toEqual(LANGUAGES);
+it("docs/recipes.md shows the first programs, and links to the others", () => {
+  expect(blocks.map(({ language }) => language)).toEqual(LANGUAGES.slice(0, 2));
+  for (const language of LANGUAGES.slice(2)) expect(page).toContain(`(../examples/programs/${RECIPES[language].file})`);
 });
 
 const service = await sharedService();

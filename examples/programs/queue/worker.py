@@ -1,23 +1,4 @@
-# A queue and a webhook
-
-The service answers each request at once or not at all: it has no jobs, and keeps nothing. To make documents later, or a thousand at night, the caller
-needs a queue around one call. Any will do: RQ, Celery, BullMQ, or this table. `sqlite3 jobs.db < jobs.sql` makes it from a file:
-
-```sql
-CREATE TABLE jobs (
-  id INTEGER PRIMARY KEY,
-  request TEXT NOT NULL,
-  webhook TEXT NOT NULL,
-  tries INTEGER NOT NULL DEFAULT 0,
-  taken_until BIGINT NOT NULL DEFAULT 0,
-  finished INTEGER NOT NULL DEFAULT 0
-);
-```
-
-Your application inserts the JSON text of a request, and the URL to call when the document is there. Any number of these workers, with the
-[module for Python](recipes.md#python), do the rest:
-
-```python
+# Renders the jobs of jobs.db and calls their webhooks. Start as many as you like; needs SQLite 3.35 or later.
 import json
 import os
 import pathlib
@@ -66,13 +47,3 @@ while True:
         finish(*job[0])
     except (OSError, RuntimeError, ServiceUnreachableError) as error:
         print(f"job {job[0][0]}: {error}", file=sys.stderr)
-```
-
-Whatever goes wrong, be it a full service, a webhook that is down, or a worker that is killed between any two lines, the job is not finished, and a worker
-takes it again when its lease ends. Only a mistake in the request or the template is final, because it would come again.
-
-So the service may render a document twice, without an idempotency key: the same request makes the same pages, as long as the template does not print `datetime.today()`: put the date into the data, where the invoice number is, too. On your side of the call, the
-name of the file comes from the job, so that a second one replaces the first, and the receiver of the webhook must expect the same `id` twice.
-
-This is for SQLite 3.35 or newer, and workers on one host. In PostgreSQL, `id` is an identity column, and the inner `SELECT` ends in
-`FOR UPDATE SKIP LOCKED`. Call webhooks only at addresses that you have chosen: whoever can name a URL can have your network called.
