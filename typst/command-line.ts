@@ -102,7 +102,7 @@ export function compileArguments(
     ...formatArguments,
     ...["--root", paths.root],
     ...["--jobs", String(threads)],
-    // Typst looks here first, so a package of the request has priority (docs/decisions/what-requests-bring.md).
+    // Typst looks here first, so a package of the request has priority (docs/decisions/README.md#what-requests-bring).
     ...["--package-path", REQUEST_PACKAGES],
     ...["--package-cache-path", paths.packagePath],
     ...fontArguments(paths),

@@ -1,5 +1,5 @@
 # One shell of the launcher. It runs one program at a time. The backend writes these lines to its standard input, then a line
-# for each step. See docs/decisions/launcher.md.
+# for each step. See docs/decisions/one-process-per-render.md#resident-shells-start-typst.
 
 # The FIFOs of all its programs.
 input=$1.in

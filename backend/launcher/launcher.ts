@@ -1,4 +1,4 @@
-/** Starts and ends programs in resident shells, each of which runs one at a time: docs/decisions/launcher.md. */
+/** Starts and ends programs in resident shells, each of which runs one at a time: docs/decisions/one-process-per-render.md#resident-shells-start-typst. */
 import { mkdirSync } from "node:fs";
 import { basename, join } from "node:path";
 import type { Readable } from "node:stream";

@@ -86,7 +86,7 @@ function bindReadOnly(source: string, target: string): string[] {
 }
 
 /**
- * The beginning of a command that gives each shell of the launcher an empty network (docs/decisions/launcher.md). No
+ * The beginning of a command that gives each shell of the launcher an empty network (docs/decisions/one-process-per-render.md#resident-shells-start-typst). No
  * two renders share it: a shell runs one program at a time. Empty where that does not work, or without bubblewrap.
  */
 export async function findEmptyNetwork({

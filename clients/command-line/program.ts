@@ -22,28 +22,40 @@ const COMMANDS = new Map<string, (program: Command) => Promise<void>>([
   ["schema", async (program) => (await import("./commands/schema.ts")).addSchemaCommand(program)],
 ]);
 
-export async function runProgram(args: readonly string[]): Promise<void> {
-  const program = new Command("document-rendering")
+/** The program with all of its commands: for its list of commands, and for the table of options in the documentation. */
+export async function programWithAllCommands(): Promise<Command> {
+  const program = emptyProgram();
+  for (const add of COMMANDS.values()) await add(program);
+  return program;
+}
+
+function emptyProgram(): Command {
+  return new Command("document-rendering")
     .description("Renders Typst documents with a document rendering service, and checks them first.")
     .version(VERSION)
     .showHelpAfterError("Run it with --help to see the commands and options.")
     .showSuggestionAfterError()
     .configureOutput({ writeErr: (text) => process.stderr.write(printable(text)) })
     .exitOverride();
+}
+
+export async function runProgram(args: readonly string[]): Promise<void> {
   try {
-    const [first = ""] = args;
-    const asked = COMMANDS.get(first);
     explainTypstOptions(args);
-    if (asked !== undefined) {
-      await asked(program);
-    } else if (first !== "--version") {
-      // All commands are needed for the list of commands, and for suggestions after a misspelt one.
-      for (const add of COMMANDS.values()) await add(program);
-    }
+    const program = await programFor(args);
     await program.parseAsync(args, { from: "user" });
   } catch (error) {
     process.exitCode = report(error, args);
   }
+}
+
+async function programFor([first = ""]: readonly string[]): Promise<Command> {
+  const add = COMMANDS.get(first);
+  // All commands are needed for the list of commands, and for suggestions after a misspelt one.
+  if (add === undefined && first !== "--version") return programWithAllCommands();
+  const program = emptyProgram();
+  await add?.(program);
+  return program;
 }
 
 function report(error: unknown, args: readonly string[]): number {

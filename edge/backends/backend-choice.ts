@@ -1,9 +1,9 @@
 /**
  * Chooses the backend that gets the next render: the better of two random ones, according to what this isolate knows
- * about them (docs/decisions/two-random-choices.md). If that was full, the render goes to the best of all.
+ * about them (docs/decisions/renders-are-repeated.md#two-random-choices). If that was full, the render goes to the best of all.
  *
  * A render that fails may be the cause itself, so it only makes its backend suspect. A probe, which no caller controls,
- * decides whether a backend is out of use (docs/decisions/probes-are-renders.md). Times are in milliseconds.
+ * decides whether a backend is out of use (docs/decisions/renders-are-repeated.md#probes-are-renders). Times are in milliseconds.
  */
 import type { BackendLoad } from "../../protocol/headers.ts";
 import type { Backend } from "../platform/platform.ts";

@@ -3,9 +3,12 @@
 import { readFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
+import type { Command } from "@commander-js/extra-typings";
 import { BACKEND_INTEGER_SETTINGS } from "../../backend/settings.ts";
 import { ANSWER_FAULTS } from "../../clients/command-line/doctor/answers.ts";
+import type { DoctorCheck } from "../../clients/command-line/doctor/check.ts";
 import { CHECK_GROUPS } from "../../clients/command-line/doctor/runner.ts";
+import { programWithAllCommands } from "../../clients/command-line/program.ts";
 import { adviceFor } from "../../clients/typescript/problem-advice.ts";
 import { ANALYTICS_BLOBS, ANALYTICS_DOUBLES } from "../../edge/platform/cloudflare/analytics.ts";
 import { NODE_EDGE_INTEGER_SETTINGS } from "../../edge/platform/node/settings.ts";
@@ -40,15 +43,17 @@ export async function generateFiles(): Promise<{ readonly path: string; readonly
 }
 
 const GENERATED_PAGES = [
+  "README.md",
   "docs/settings.md",
   "docs/api.md",
   "docs/operations.md",
   "docs/monitoring.md",
   "docs/doctor.md",
+  "docs/command-line.md",
   "docs/deploy/capacity.md",
   "docs/deploy/cloudflare.md",
   "docs/decisions/one-process-per-render.md",
-  "docs/decisions/own-json-cursor.md",
+  "docs/decisions/README.md",
 ];
 
 /** These repeat the version of the service for programs that cannot read package.json. */
@@ -58,7 +63,6 @@ const PLACES_OF_VERSION = [
   "deploy/kubernetes/overlays/bubblewrap/kustomization.yaml",
   "docs/deploy/kubernetes.md",
   "docs/recipes.md",
-  "docs/templates-in-ci.md",
   ".env.example",
   "protocol/version.ts",
 ];
@@ -137,16 +141,19 @@ const TABLES: Readonly<Record<string, Table>> = {
   ],
   origins: [["Origin", "What it means for the caller"], codedRows(PROBLEM_ORIGINS)],
   "doctor-checks": [
-    ["", "Check", "What is asked"],
+    ["", "Check", "What is asked", "Faults of its own"],
     CHECK_GROUPS.flatMap(({ name, checks }) =>
-      checks.map(({ id, title }, index) => [index === 0 ? name : "", code(id), title]),
+      checks.map((check, index) => [index === 0 ? name : "", code(check.id), check.title, faultsOf(check, checks)]),
     ),
   ],
-  "doctor-faults": [["", "Check", "Fault", "Likely cause"], doctorFaults()],
   "doctor-answer-faults": [
-    ["", "Fault", "Likely cause"],
-    Object.entries(ANSWER_FAULTS).map(([name, { severity, cause }]) => [markOf(severity), code(name), cause]),
+    ["Severity", "Faults of every check that sends a request"],
+    (["failure", "warning"] as const).map((severity) => [
+      severity,
+      namesOf(Object.entries(ANSWER_FAULTS).filter(([, fault]) => fault.severity === severity)),
+    ]),
   ],
+  options: [["Option", "Of", "Meaning"], optionRows(await programWithAllCommands())],
   "error-types": [["Type", "Meaning"], codedRows(ERROR_TYPES)],
   "key-rules": membersTable(KEY_RULES),
   "set-rules": [
@@ -179,26 +186,32 @@ function codedRows(meanings: Readonly<Record<string, string>>): string[][] {
   return Object.entries(meanings).map(([name, meaning]) => [code(name), meaning]);
 }
 
-/** The faults that belong to one check each, or to several in the same words. */
-function doctorFaults(): string[][] {
-  const rows = new Map<string, { mark: string; ids: string[]; cells: string[] }>();
-  for (const { id, faults } of CHECK_GROUPS.flatMap(({ checks }) => checks)) {
-    for (const [name, { severity, cause }] of Object.entries(faults ?? {})) {
-      const cells = [code(name), cause];
-      rows.getOrInsert(cells.join(), { mark: markOf(severity), ids: [], cells }).ids.push(code(id));
-    }
-  }
-  return [...rows.values()].map(({ mark, ids, cells }) => [mark, placesOf(ids), ...cells]);
+/** Each option once for all commands that mean the same by it. */
+function optionRows({ commands }: Command): string[][] {
+  const all = commands.flatMap((command) => {
+    const shown = command.options.filter(({ hidden }) => !hidden);
+    return shown.map(({ flags, description, argChoices: choices }) => {
+      const meaning = choices === undefined ? description : `${description}: ${choices.join(", ")}`;
+      return { command: command.name(), flags: code(flags), meaning };
+    });
+  });
+  const rows = Object.values(Object.groupBy(all, ({ flags, meaning }) => `${flags}: ${meaning}`));
+  return rows.map(([first, ...others] = []) => [
+    first?.flags ?? "",
+    [first, ...others].map((option) => option?.command).join(", "),
+    first?.meaning ?? "",
+  ]);
 }
 
-/** The checks of a fault; by the name of their group where all of it can find it. */
-function placesOf(ids: readonly string[]): string {
-  const group = CHECK_GROUPS.find(({ checks }) => checks.map(({ id }) => code(id)).join() === ids.join());
-  return group === undefined || ids.length === 1 ? ids.join(", ") : `all of ${group.name}`;
+/** The names of a check's faults, warnings with a mark; or the check of its group that has the same. */
+function faultsOf({ id, faults = {} }: DoctorCheck, group: readonly DoctorCheck[]): string {
+  const names = namesOf(Object.entries(faults));
+  const first = group.find((other) => namesOf(Object.entries(other.faults ?? {})) === names);
+  return first === undefined || first.id === id || names === "" ? names : `as ${code(first.id)}`;
 }
 
-function markOf(severity: "failure" | "warning"): string {
-  return severity === "failure" ? "✗" : "!";
+function namesOf(faults: readonly (readonly [name: string, { readonly severity: string }])[]): string {
+  return faults.map(([name, { severity }]) => (severity === "warning" ? `${code(name)} !` : code(name))).join(", ");
 }
 
 function analyticsRows(kind: string, fields: readonly (readonly [string, unknown])[]): string[][] {

@@ -54,8 +54,8 @@ it.each([
 });
 
 describe("renders from an empty folder", () => {
-  it("by the TypeScript client that npm installs", async () => {
-    const page = await readFile(new URL("../../docs/client.md", import.meta.url), "utf8");
+  it.each(["README.md", "docs/client.md"])("by the TypeScript client that npm installs, as %s shows", async (name) => {
+    const page = await readFile(new URL(`../../${name}`, import.meta.url), "utf8");
     // The first program of the page, as it stands.
     const [, program = ""] = /```ts\n([\s\S]*?)```/.exec(page) ?? [];
     const folder = await makeProject({ "first.mjs": program });

@@ -1,6 +1,6 @@
 /**
- * The type of a fault, and the texts that several checks share. Cause and advice are constants, which docs/doctor.md
- * lists; what was seen is the only text that depends on the deployment.
+ * The type of a fault, and the texts that several checks share. Cause and advice are constants; what was seen is the
+ * only text that depends on the deployment.
  */
 export interface Fault {
   /** Only a `failure` makes the command fail. */

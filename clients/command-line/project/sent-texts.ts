@@ -1,6 +1,6 @@
 /**
  * The texts of a project as they are sent. Lines of Typst can be put before the first line of a source, and a source below
- * the root is included by one line at the root (docs/decisions/what-requests-bring.md). Neither shows: the lines of
+ * the root is included by one line at the root (docs/decisions/README.md#what-requests-bring). Neither shows: the lines of
  * diagnostics are those of the author's files.
  */
 import { linesBelow, putBefore, sourceLines } from "../../../typst/program-text.ts";

@@ -1,5 +1,5 @@
 /** The smaller commands, against the running service where they need one. */
-import { readdir, readFile, writeFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { constraintsDocument } from "../../../rules/constraints.ts";
@@ -67,21 +67,4 @@ it("shows its help and its version, and refuses unknown commands and options", a
   const wrong = await run("rendr");
   expect(wrong.stderr).toContain("Did you mean render?");
   expect(wrong.exitCode).toBe(2);
-});
-
-it("has each of its options on a page", async () => {
-  const folder = new URL("../../../docs/", import.meta.url);
-  const names = (await readdir(folder)).filter((name) => name.endsWith(".md"));
-  const pages = (await Promise.all(names.map((name) => readFile(new URL(name, folder), "utf8")))).join("\n");
-  const commands = [...(await run("--help")).stdout.matchAll(/^ {2}([a-z]+) (?:\[options\]|<)/gm)];
-  expect(commands.length).toBeGreaterThan(6);
-  const undocumented: string[] = [];
-  for (const [, command = ""] of commands) {
-    const { stdout } = await run(command, "--help");
-    for (const [, option = ""] of stdout.matchAll(/^ {2}(?:-\w, )?(--[a-z-]+)/gm)) {
-      const isDocumented = option === "--help" || new RegExp(`${option}(?![a-z-])`).test(pages);
-      if (!isDocumented) undocumented.push(`${command} ${option}`);
-    }
-  }
-  expect(undocumented).toEqual([]);
 });
