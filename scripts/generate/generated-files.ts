@@ -237,7 +237,7 @@ function integerRows(reader: string, settings: Readonly<Record<string, Described
 
 /** Fills in the tables of a page, the figures that it quotes from the pages in `bench/`, and the next steps of log lines. */
 function replaceGeneratedParts(text: string, page: string): string {
-  const marks = /(<!-- (table|figure|next step): (.+?) -->\n?)[\s\S]*?(<!-- end(?: of table)? -->)/g;
+  const marks = /(<!-- ?(table|figure|next): ?(.+?) ?-->\n?)[\s\S]*?(<!-- ?end(?: of table)? ?-->)/g;
   return text.replace(marks, (_match, start: string, kind: string, names: string, end: string) => {
     const content = generatedPart(kind, names.split(": "));
     if (content === undefined || content === null) throw new Error(`${page} quotes what there is not: ${start.trim()}`);

@@ -15,7 +15,7 @@ it.each([
   const rows = await tableOfPage("monitoring.md", heading);
   expect(rows.map(([cause]) => cause)).toEqual(causes);
   // `npm run generate` puts the text of log lines between these marks.
-  const quoted = rows.map((cells) => /<!-- next step: (\w+) -->/.exec(cells.at(-1) ?? "")?.[1]);
+  const quoted = rows.map((cells) => /<!--next:(\w+)-->/.exec(cells.at(-1) ?? "")?.[1]);
   expect(quoted).toEqual(causes);
 });
 
