@@ -1,11 +1,22 @@
 /** The edge and the backend together: forwarded responses and problems, and bodies that are not as long as they say. */
-import { describe, expect, it } from "vitest";
+import { setTimeout as delay } from "node:timers/promises";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { expectProblem } from "../support/problems.ts";
 import { readDisposition } from "../support/readers/content-disposition.ts";
 import { parseMetrics, sampleValue } from "../support/readers/metrics-text.ts";
 import { readPdf } from "../support/readers/pdf-reader.ts";
-import { declared, expectRawProblem, RawConnection, renderHead } from "../support/service/raw-connection.ts";
-import { sharedService } from "../support/service/test-service.ts";
+import { startFaultyLink } from "../support/service/faulty-link.ts";
+import {
+  backendRenderHead,
+  declared,
+  expectRawProblem,
+  RawConnection,
+  renderHead,
+  renderRequest,
+} from "../support/service/raw-connection.ts";
+import { sharedService, startTestService } from "../support/service/test-service.ts";
+
+const BODY = '{"source":"x"}';
 
 const service = await sharedService();
 
@@ -81,3 +92,36 @@ describe("a body at the edge", () => {
     await expectRawProblem(await client.answer(), "invalid_request");
   });
 });
+
+it("a POST on an idle connection is answered shortly before its end is announced, though each way takes 400 ms", async () => {
+  const { edge, backend, stop } = await startTestService({ settings: { SERVICE_IDLE_CONNECTION_SECONDS: "1" } });
+  onTestFinished(stop);
+  const statuses = [
+    { url: edge.url, request: renderRequest(BODY) },
+    { url: backend.url, request: backendRenderHead(declared(BODY.length)) + BODY },
+  ].map(async ({ url, request }) => {
+    const link = await startFaultyLink(Number(url.port), { delayMilliseconds: 400 });
+    onTestFinished(link.stop);
+    return lastMomentStatuses(link.url, request);
+  });
+  expect(await Promise.all(statuses)).toEqual([
+    [200, 200],
+    [200, 200],
+  ]);
+});
+
+/** Sends a request again in the last third of the second for which its connection is kept. On a busy machine that may be missed. */
+async function lastMomentStatuses(url: URL, request: string): Promise<unknown[]> {
+  for (let attempt = 0; attempt < 5; attempt++) {
+    const client = await RawConnection.open(url, request);
+    const first = await client.nextAnswer();
+    expect(first?.headers.get("Keep-Alive")).toBe("timeout=1");
+    const answeredAt = performance.now();
+    await delay(700);
+    await client.write(request);
+    const isInTime = performance.now() - answeredAt < 1000;
+    const second = await client.nextAnswer();
+    if (isInTime) return [first?.status, second?.status];
+  }
+  throw new Error("the machine is too busy to write within a third of a second");
+}

@@ -1,67 +1,69 @@
 /** `/metrics` of the edge on real sockets: how often backends are asked, and a response that never ends. */
-import { beforeAll, beforeEach, expect, it } from "vitest";
-import { type EdgeStage, startEdgeStages } from "../../support/service/edge-stage.ts";
+import { beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { EDGE_PLATFORMS, type EdgeStage, startEdgeStages } from "../../support/service/edge-stage.ts";
 
 const MEBIBYTE = 1024 * 1024;
 
-/** An edge that nobody has asked yet for each test: an answer is kept for some seconds. */
-let unused: EdgeStage[];
-let stage: EdgeStage;
+describe.each(EDGE_PLATFORMS)("the edge on %s", (platform) => {
+  /** An edge that nobody has asked yet for each test: an answer is kept for some seconds. */
+  let unused: EdgeStage[];
+  let stage: EdgeStage;
 
-beforeAll(async () => {
-  const { stages, stop } = await startEdgeStages({}, {}, {});
-  unused = stages;
-  return stop;
-});
+  beforeAll(async () => {
+    const { stages, stop } = await startEdgeStages(platform, {}, {}, {});
+    unused = stages;
+    return stop;
+  });
 
-beforeEach(() => {
-  stage = unused.pop() ?? expect.unreachable("there is an edge for each test");
-  stage.backend.elsewhere = (response) => response.end("# HELP up Up.\n# TYPE up gauge\nup 1\n");
-});
+  beforeEach(() => {
+    stage = unused.pop() ?? expect.unreachable("there is an edge for each test");
+    stage.backend.elsewhere = (response) => response.end("# HELP up Up.\n# TYPE up gauge\nup 1\n");
+  });
 
-const SCRAPE_HEAD = "GET /metrics HTTP/1.1\r\nHost: edge.example\r\n\r\n";
-const KEPT_MILLISECONDS = 5000;
+  const SCRAPE_HEAD = "GET /metrics HTTP/1.1\r\nHost: edge.example\r\n\r\n";
+  const KEPT_MILLISECONDS = 5000;
 
-it("/metrics asks a backend once for many scrapes, also during the first one, and names it by its position", async () => {
-  const { backend } = stage;
-  const answer = backend.elsewhere;
-  const { promise: allHaveAsked, resolve: letAnswer } = Promise.withResolvers<void>();
-  backend.elsewhere = (response) => void allHaveAsked.then(() => answer(response));
-  const clients = await Promise.all(Array.from({ length: 16 }, () => stage.open(SCRAPE_HEAD)));
-  await stage.takenIn();
-  letAnswer();
-  const texts = await Promise.all(clients.map(async (client) => (await client.answer())?.body));
-  for (const text of texts) expect(text).toContain('up{origin="backend-1"} 1\n');
-  await (await stage.open(SCRAPE_HEAD)).answer();
-  expect(backend.askedElsewhere).toBe(1);
-});
+  it("/metrics asks a backend once for many scrapes, also during the first one, and names it by its position", async () => {
+    const { backend } = stage;
+    const answer = backend.elsewhere;
+    const { promise: allHaveAsked, resolve: letAnswer } = Promise.withResolvers<void>();
+    backend.elsewhere = (response) => void allHaveAsked.then(() => answer(response));
+    const clients = await Promise.all(Array.from({ length: 16 }, () => stage.open(SCRAPE_HEAD)));
+    await stage.takenIn();
+    letAnswer();
+    const texts = await Promise.all(clients.map(async (client) => (await client.answer())?.body));
+    for (const text of texts) expect(text).toContain('up{origin="backend-1"} 1\n');
+    await (await stage.open(SCRAPE_HEAD)).answer();
+    expect(backend.askedElsewhere).toBe(1);
+  });
 
-it("/metrics asks again after five seconds", async () => {
-  const began = performance.now();
-  const scrapesAfterAnother = async () => {
-    expect((await (await stage.open(SCRAPE_HEAD)).answer())?.status).toBe(200);
-    return stage.backend.askedElsewhere;
-  };
-  await expect.poll(scrapesAfterAnother).toBe(2);
-  expect(performance.now() - began).toBeGreaterThanOrEqual(KEPT_MILLISECONDS);
-});
-
-it("/metrics considers a backend down whose metrics never end, and stops reading", async () => {
-  let sent = 0;
-  stage.backend.elsewhere = (response) => {
-    const line = Buffer.alloc(64 * 1024, "x");
-    const send = () => {
-      while (!response.destroyed && sent < 200 * MEBIBYTE) {
-        sent += line.length;
-        if (!response.write(line)) {
-          response.once("drain", send);
-          return;
-        }
-      }
+  it("/metrics asks again after five seconds", async () => {
+    const began = performance.now();
+    const scrapesAfterAnother = async () => {
+      expect((await (await stage.open(SCRAPE_HEAD)).answer())?.status).toBe(200);
+      return stage.backend.askedElsewhere;
     };
-    send();
-  };
-  const answer = await (await stage.open(SCRAPE_HEAD)).answer();
-  expect(answer?.body).toContain('service_origin_absent{origin="backend-1"} 1\n');
-  expect(sent).toBeLessThan(50 * MEBIBYTE);
+    await expect.poll(scrapesAfterAnother).toBe(2);
+    expect(performance.now() - began).toBeGreaterThanOrEqual(KEPT_MILLISECONDS);
+  });
+
+  it("/metrics considers a backend down whose metrics never end, and stops reading", async () => {
+    let sent = 0;
+    stage.backend.elsewhere = (response) => {
+      const line = Buffer.alloc(64 * 1024, "x");
+      const send = () => {
+        while (!response.destroyed && sent < 200 * MEBIBYTE) {
+          sent += line.length;
+          if (!response.write(line)) {
+            response.once("drain", send);
+            return;
+          }
+        }
+      };
+      send();
+    };
+    const answer = await (await stage.open(SCRAPE_HEAD)).answer();
+    expect(answer?.body).toContain('service_origin_absent{origin="backend-1"} 1\n');
+    expect(sent).toBeLessThan(50 * MEBIBYTE);
+  });
 });

@@ -1,7 +1,13 @@
 /** The edge on real sockets, with clients that leave, hold uploads back, send too much or too late. */
 import { setTimeout as delay } from "node:timers/promises";
 import { beforeAll, beforeEach, describe, expect, it, onTestFinished } from "vitest";
-import { bodyOfSize, type EdgeStage, startEdgeStages } from "../../support/service/edge-stage.ts";
+import {
+  bodyOfSize,
+  EDGE_PLATFORMS,
+  type EdgeStage,
+  edgeBytes,
+  startEdgeStages,
+} from "../../support/service/edge-stage.ts";
 import { CHUNKED, chunk, declared, renderHead, renderRequest } from "../../support/service/raw-connection.ts";
 import type { ScriptedBackend } from "../../support/service/scripted-backend.ts";
 import { API_TOKEN } from "../../support/tokens.ts";
@@ -15,385 +21,388 @@ const MAX_IDLE_GROWTH_BYTES = 160 * MEBIBYTE;
 
 const OUTPUT_LIMIT = MEBIBYTE;
 
-let stage: EdgeStage;
-let impatientStage: EdgeStage;
-let limitedStage: EdgeStage;
-let backend: ScriptedBackend;
+describe.each(EDGE_PLATFORMS)("the edge on %s", (platform) => {
+  let stage: EdgeStage;
+  let impatientStage: EdgeStage;
+  let limitedStage: EdgeStage;
+  let backend: ScriptedBackend;
 
-beforeAll(async () => {
-  const { stages, stop } = await startEdgeStages(
-    // On a busy machine, large uploads take minutes.
-    { SERVICE_API_TOKENS: `${API_TOKEN}, other:${OTHER_TOKEN}`, SERVICE_BODY_TIMEOUT_SECONDS: "900" },
-    { SERVICE_BODY_TIMEOUT_SECONDS: "2" },
-    { SERVICE_MAX_OUTPUT_BYTES: String(OUTPUT_LIMIT) },
-  );
-  const next = () => stages.shift() ?? expect.unreachable("there is a stage for each of the settings");
-  [stage, impatientStage, limitedStage] = [next(), next(), next()];
-  backend = stage.backend;
-  return stop;
-});
-
-beforeEach(() => {
-  backend.behaviour = (response) => backend.answer(response);
-});
-
-const hold = () => {
-  backend.behaviour = () => {};
-};
-
-const open = (...writes: readonly (Uint8Array | string)[]) => stage.open(...writes);
-
-async function renderStatus(body: string, token = API_TOKEN): Promise<number> {
-  const client = await open(renderRequest(body, { "X-Service-Api-Token": token }));
-  return (await client.answer())?.status ?? 0;
-}
-
-describe("the memory for bodies", () => {
-  it("is free again after uploads that were reset after a byte or none", async () => {
-    for (let round = 0; round < 8; round++) {
-      const clients = [
-        await open(renderHead(CHUNKED), chunk("{")),
-        await open(renderHead(declared(4 * MEBIBYTE)), "{"),
-        await open(renderHead(CHUNKED)),
-        await open(renderHead(declared(20 * MEBIBYTE)), " ".repeat(3 * MEBIBYTE)),
-      ];
-      // What was sent before this has arrived too.
-      await renderStatus(SMALL_BODY, OTHER_TOKEN);
-      for (const client of clients) client.reset();
-    }
-    await expect.poll(() => renderStatus(SMALL_BODY)).toBe(200);
-    await expect.poll(() => renderStatus(bodyOfSize(20 * MEBIBYTE))).toBe(200);
-  });
-
-  it("is free again after renders whose clients have disconnected", async () => {
-    hold();
-    const body = bodyOfSize(10 * MEBIBYTE);
-    for (let round = 0; round < 10; round++) {
-      const client = await open(renderRequest(body));
-      await expect.poll(backend.countOpen).toBe(1);
-      client.reset();
-      await expect.poll(backend.countOpen).toBe(0);
-    }
-    backend.behaviour = (response) => backend.answer(response);
-    expect(await renderStatus(bodyOfSize(20 * MEBIBYTE))).toBe(200);
-  });
-
-  it("is not held by uploads that send nothing", async () => {
-    for (let index = 0; index < 16; index++) {
-      await open(renderHead(CHUNKED), chunk("{"));
-      await open(renderHead(declared(20 * MEBIBYTE)));
-    }
-    expect(await renderStatus(SMALL_BODY)).toBe(200);
-    expect(await renderStatus(bodyOfSize(20 * MEBIBYTE))).toBe(200);
-  });
-
-  it("is free again once a body is forwarded, however long its render takes", async () => {
-    hold();
-    const body = bodyOfSize(16 * MEBIBYTE);
-    for (let index = 1; index <= 6; index++) {
-      await open(renderRequest(body));
-      await expect.poll(backend.countOpen).toBe(index);
-    }
-    backend.behaviour = (response) => backend.answer(response);
-    expect(await renderStatus(bodyOfSize(20 * MEBIBYTE))).toBe(200);
-  });
-
-  it("is divided among callers: one with slow uploads leaves enough for the largest body of another", async () => {
-    const slow = await Promise.all(Array.from({ length: 6 }, () => open(renderHead(declared(20 * MEBIBYTE)))));
-    for (const client of slow) void client.write(" ".repeat(15 * MEBIBYTE));
-    // On a busy machine, one that has its memory is silent for longer than others wait for theirs.
-    const timer = setInterval(() => {
-      for (const client of slow) void client.write(" ");
-    }, 2000);
-    onTestFinished(() => clearInterval(timer));
-    const answers = slow.map((client) => client.answer());
-    const statuses: (number | undefined)[] = [];
-    for (const answer of answers) void answer.then((given) => statuses.push(given?.status));
-    await expect.poll(() => statuses).toContain(429);
-    expect(await renderStatus(bodyOfSize(20 * MEBIBYTE), OTHER_TOKEN)).toBe(200);
-    // Those that have their memory get a response: their bodies are complete, and not JSON.
-    for (const client of slow) void client.write(" ".repeat(5 * MEBIBYTE));
-    const rejected = (await Promise.all(answers)).filter((answer) => answer !== null && answer.status !== 400);
-    expect(rejected.length).toBeGreaterThan(0);
-    expect(rejected.length).toBeLessThan(slow.length);
-    for (const answer of rejected) {
-      if (answer === null) continue;
-      const { status, headers, body } = answer;
-      const problem = JSON.parse(body);
-      expect([status, problem.code, problem.origin]).toEqual([429, "render_queue_full", "capacity"]);
-      expect(headers.get("Retry-After")).toBe(String(problem.context.retry_after));
-      expect(problem.context.retry_after).toBeGreaterThan(0);
-    }
-  });
-});
-
-it("six bodies of 20 MiB at once are validated, or refused for lack of memory, and the edge goes on serving", async () => {
-  const file = `{"encoding":"base64","content":"${"QUJD".repeat(MEBIBYTE / 4)}"}`;
-  const files = Array.from({ length: 19 }, (_, index) => `"image-${index}.png":${file}`);
-  // Wrong at its very end, so that it is validated to the end and nothing is rendered.
-  const body = `{"files":{${files.join(",")}},"source":"x","output":{"format":"svg","ppi":72}}`;
-  const statuses = await Promise.all(Array.from({ length: 6 }, () => renderStatus(body)));
-  expect([400, 429]).toEqual(expect.arrayContaining(statuses));
-  expect(statuses.filter((status) => status === 400).length).toBeGreaterThanOrEqual(3);
-  expect(await renderStatus(SMALL_BODY)).toBe(200);
-});
-
-describe("uploads that do not go on", () => {
-  /** The edge runs in this process, with its clients. */
-  const edgeBytes = () => process.memoryUsage.rss();
-  const IDLE = 1500;
-  /** Half of what an isolate reads at the same time. */
-  const SHARE = 512;
-
-  it("are refused at once beyond the share of their caller, and others are served", async () => {
-    const before = edgeBytes();
-    const clients = await Promise.all(
-      Array.from({ length: IDLE }, (_, index) => open(renderHead(index % 2 === 0 ? CHUNKED : declared(1000)))),
+  beforeAll(async () => {
+    const { stages, stop } = await startEdgeStages(
+      platform,
+      // On a busy machine, large uploads take minutes.
+      { SERVICE_API_TOKENS: `${API_TOKEN}, other:${OTHER_TOKEN}`, SERVICE_BODY_TIMEOUT_SECONDS: "900" },
+      { SERVICE_BODY_TIMEOUT_SECONDS: "2" },
+      { SERVICE_MAX_OUTPUT_BYTES: String(OUTPUT_LIMIT) },
     );
-    let answered = 0;
-    for (const client of clients) void client.answer().then(() => answered++);
-    await expect.poll(() => answered).toBeGreaterThanOrEqual(IDLE - SHARE);
-    expect(edgeBytes() - before).toBeLessThan(MAX_IDLE_GROWTH_BYTES);
-    expect(await renderStatus(SMALL_BODY, OTHER_TOKEN)).toBe(200);
-    // On a busy machine, those that wait may have been silent for too long: then others take their places.
-    const refusal = async () => {
-      const answer = await (await open(renderRequest(SMALL_BODY))).answer();
-      if (answer?.status !== 429) await Promise.all(Array.from({ length: SHARE }, () => open(renderHead(CHUNKED))));
-      return answer;
-    };
-    await expect.poll(refusal).toMatchObject({
-      status: 429,
-      body: expect.stringMatching(/"code":"render_queue_full".*"retry_after":2\b/),
-    });
-    // The declared size is judged before the uploads are counted.
-    const tooLarge = await open(renderHead(declared(21 * MEBIBYTE)));
-    expect((await tooLarge.answer())?.status).toBe(413);
-    for (const client of clients) client.reset();
-    await expect.poll(() => renderStatus(SMALL_BODY)).toBe(200);
+    const next = () => stages.shift() ?? expect.unreachable("there is a stage for each of the settings");
+    [stage, impatientStage, limitedStage] = [next(), next(), next()];
+    backend = stage.backend;
+    return stop;
   });
 
-  it("make room again when their clients close them, and when they are refused", async () => {
-    const idle = Array.from({ length: SHARE }, () => open(renderHead(CHUNKED)));
-    const clients = await Promise.all(idle);
-    await expect.poll(() => renderStatus(SMALL_BODY)).toBe(429);
-    for (const client of clients.slice(0, 2)) client.socket.end();
-    await expect.poll(() => renderStatus(SMALL_BODY)).toBe(200);
-    for (const client of clients) await client.write(chunk("{}"));
-    for (const client of clients.slice(2)) await client.write("0\r\n\r\n");
-    for (const client of clients.slice(2)) expect((await client.answer())?.status).toBe(400);
+  beforeEach(() => {
+    backend.behaviour = (response) => backend.answer(response);
+  });
+
+  const hold = () => {
+    backend.behaviour = () => {};
+  };
+
+  const open = (...writes: readonly (Uint8Array | string)[]) => stage.open(...writes);
+
+  async function renderStatus(body: string, token = API_TOKEN): Promise<number> {
+    const client = await open(renderRequest(body, { "X-Service-Api-Token": token }));
+    return (await client.answer())?.status ?? 0;
+  }
+
+  describe("the memory for bodies", () => {
+    it("is free again after uploads that were reset after a byte or none", async () => {
+      for (let round = 0; round < 8; round++) {
+        const clients = [
+          await open(renderHead(CHUNKED), chunk("{")),
+          await open(renderHead(declared(4 * MEBIBYTE)), "{"),
+          await open(renderHead(CHUNKED)),
+          await open(renderHead(declared(20 * MEBIBYTE)), " ".repeat(3 * MEBIBYTE)),
+        ];
+        // What was sent before this has arrived too.
+        await renderStatus(SMALL_BODY, OTHER_TOKEN);
+        for (const client of clients) client.reset();
+      }
+      await expect.poll(() => renderStatus(SMALL_BODY)).toBe(200);
+      await expect.poll(() => renderStatus(bodyOfSize(20 * MEBIBYTE))).toBe(200);
+    });
+
+    it("is free again after renders whose clients have disconnected", async () => {
+      hold();
+      const body = bodyOfSize(10 * MEBIBYTE);
+      for (let round = 0; round < 10; round++) {
+        const client = await open(renderRequest(body));
+        await expect.poll(backend.countOpen).toBe(1);
+        client.reset();
+        await expect.poll(backend.countOpen).toBe(0);
+      }
+      backend.behaviour = (response) => backend.answer(response);
+      expect(await renderStatus(bodyOfSize(20 * MEBIBYTE))).toBe(200);
+    });
+
+    it("is not held by uploads that send nothing", async () => {
+      for (let index = 0; index < 16; index++) {
+        await open(renderHead(CHUNKED), chunk("{"));
+        await open(renderHead(declared(20 * MEBIBYTE)));
+      }
+      expect(await renderStatus(SMALL_BODY)).toBe(200);
+      expect(await renderStatus(bodyOfSize(20 * MEBIBYTE))).toBe(200);
+    });
+
+    it("is free again once a body is forwarded, however long its render takes", async () => {
+      hold();
+      const body = bodyOfSize(16 * MEBIBYTE);
+      for (let index = 1; index <= 6; index++) {
+        await open(renderRequest(body));
+        await expect.poll(backend.countOpen).toBe(index);
+      }
+      backend.behaviour = (response) => backend.answer(response);
+      expect(await renderStatus(bodyOfSize(20 * MEBIBYTE))).toBe(200);
+    });
+
+    it("is divided among callers: one with slow uploads leaves enough for the largest body of another", async () => {
+      const slow = await Promise.all(Array.from({ length: 6 }, () => open(renderHead(declared(20 * MEBIBYTE)))));
+      for (const client of slow) void client.write(" ".repeat(15 * MEBIBYTE));
+      // On a busy machine, one that has its memory is silent for longer than others wait for theirs.
+      const timer = setInterval(() => {
+        for (const client of slow) void client.write(" ");
+      }, 2000);
+      onTestFinished(() => clearInterval(timer));
+      const answers = slow.map((client) => client.answer());
+      const statuses: (number | undefined)[] = [];
+      for (const answer of answers) void answer.then((given) => statuses.push(given?.status));
+      await expect.poll(() => statuses).toContain(429);
+      expect(await renderStatus(bodyOfSize(20 * MEBIBYTE), OTHER_TOKEN)).toBe(200);
+      // Those that have their memory get a response: their bodies are complete, and not JSON.
+      for (const client of slow) void client.write(" ".repeat(5 * MEBIBYTE));
+      const rejected = (await Promise.all(answers)).filter((answer) => answer !== null && answer.status !== 400);
+      expect(rejected.length).toBeGreaterThan(0);
+      expect(rejected.length).toBeLessThan(slow.length);
+      for (const answer of rejected) {
+        if (answer === null) continue;
+        const { status, headers, body } = answer;
+        const problem = JSON.parse(body);
+        expect([status, problem.code, problem.origin]).toEqual([429, "render_queue_full", "capacity"]);
+        expect(headers.get("Retry-After")).toBe(String(problem.context.retry_after));
+        expect(problem.context.retry_after).toBeGreaterThan(0);
+      }
+    });
+  });
+
+  it("six bodies of 20 MiB at once are validated, or refused for lack of memory, and the edge goes on serving", async () => {
+    const file = `{"encoding":"base64","content":"${"QUJD".repeat(MEBIBYTE / 4)}"}`;
+    const files = Array.from({ length: 19 }, (_, index) => `"image-${index}.png":${file}`);
+    // Wrong at its very end, so that it is validated to the end and nothing is rendered.
+    const body = `{"files":{${files.join(",")}},"source":"x","output":{"format":"svg","ppi":72}}`;
+    const statuses = await Promise.all(Array.from({ length: 6 }, () => renderStatus(body)));
+    expect([400, 429]).toEqual(expect.arrayContaining(statuses));
+    expect(statuses.filter((status) => status === 400).length).toBeGreaterThanOrEqual(3);
     expect(await renderStatus(SMALL_BODY)).toBe(200);
   });
-});
 
-/**
- * The answer to a request that could be written whole. The edge waits half a second, in which a busy machine may not
- * write.
- */
-async function answerAfter(head: string, pieces: readonly (Uint8Array | string)[]) {
-  for (let attempt = 0; attempt < 5; attempt++) {
-    const client = await open(head);
-    let isWritten = true;
-    for (const piece of pieces) isWritten &&= await client.write(piece);
-    if (!isWritten) continue;
-    const { status, body } = (await client.answer()) ?? { status: 0, body: "{}" };
-    return { status, problem: JSON.parse(body) };
-  }
-  throw new Error("the edge has closed each connection before the end of its body");
-}
+  describe("uploads that do not go on", () => {
+    const IDLE = 1500;
+    /** Half of what an isolate reads at the same time. */
+    const SHARE = 512;
 
-describe("refused bodies", () => {
-  const WRONG_TOKEN = { ...CHUNKED, "X-Service-Api-Token": "wrong" };
-  const ATTEMPTS = 20;
-  const DRAIN_MILLISECONDS = 5000;
-
-  /** Sends a byte now and then, so that the edge goes on reading. */
-  async function dribble(fields: Readonly<Record<string, string>>) {
-    const client = await open(renderHead(fields), chunk(" "));
-    const timer = setInterval(() => void client.write(chunk(" ")), 50);
-    onTestFinished(() => clearInterval(timer));
-    const state = { client, isAnswered: false, answer: client.answer() };
-    void state.answer.then(() => {
-      state.isAnswered = true;
+    it("are refused at once beyond the share of their caller, and others are served", async () => {
+      const before = edgeBytes(platform);
+      const clients = await Promise.all(
+        Array.from({ length: IDLE }, (_, index) => open(renderHead(index % 2 === 0 ? CHUNKED : declared(1000)))),
+      );
+      let answered = 0;
+      for (const client of clients) void client.answer().then(() => answered++);
+      await expect.poll(() => answered).toBeGreaterThanOrEqual(IDLE - SHARE);
+      expect(edgeBytes(platform) - before).toBeLessThan(MAX_IDLE_GROWTH_BYTES);
+      expect(await renderStatus(SMALL_BODY, OTHER_TOKEN)).toBe(200);
+      // On a busy machine, those that wait may have been silent for too long: then others take their places.
+      const refusal = async () => {
+        const answer = await (await open(renderRequest(SMALL_BODY))).answer();
+        if (answer?.status !== 429) await Promise.all(Array.from({ length: SHARE }, () => open(renderHead(CHUNKED))));
+        return answer;
+      };
+      await expect.poll(refusal).toMatchObject({
+        status: 429,
+        body: expect.stringMatching(/"code":"render_queue_full".*"retry_after":2\b/),
+      });
+      // The declared size is judged before the uploads are counted.
+      const tooLarge = await open(renderHead(declared(21 * MEBIBYTE)));
+      expect((await tooLarge.answer())?.status).toBe(413);
+      for (const client of clients) client.reset();
+      await expect.poll(() => renderStatus(SMALL_BODY)).toBe(200);
     });
-    return state;
-  }
 
-  const answeredOf = (clients: readonly { isAnswered: boolean }[]) => clients.filter(({ isAnswered }) => isAnswered);
+    it("make room again when their clients close them, and when they are refused", async () => {
+      const idle = Array.from({ length: SHARE }, () => open(renderHead(CHUNKED)));
+      const clients = await Promise.all(idle);
+      await expect.poll(() => renderStatus(SMALL_BODY)).toBe(429);
+      for (const client of clients.slice(0, 2)) client.socket.end();
+      await expect.poll(() => renderStatus(SMALL_BODY)).toBe(200);
+      for (const client of clients) await client.write(chunk("{}"));
+      for (const client of clients.slice(2)) await client.write("0\r\n\r\n");
+      for (const client of clients.slice(2)) expect((await client.answer())?.status).toBe(400);
+      expect(await renderStatus(SMALL_BODY)).toBe(200);
+    });
+  });
 
   /**
-   * `count` clients that write, once all have been taken in: those that are not answered are being read. On a busy
-   * machine, a byte may come later than after the half second that the edge waits for it, or the last client after the
-   * five seconds for which it reads the first; then all begins again.
+   * The answer to a request that could be written whole. The edge waits half a second, in which a busy machine may not
+   * write.
    */
-  async function dribblers(count: number, answered: number) {
-    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-      const began = performance.now();
-      const clients = await Promise.all(Array.from({ length: count }, () => dribble(WRONG_TOKEN)));
-      await stage.takenIn();
-      await expect.poll(() => answeredOf(clients).length).toBeGreaterThanOrEqual(answered);
-      const isInTime = performance.now() - began < DRAIN_MILLISECONDS;
-      if (isInTime && answeredOf(clients).length === answered) return clients;
+  async function answerAfter(head: string, pieces: readonly (Uint8Array | string)[]) {
+    for (let attempt = 0; attempt < 5; attempt++) {
+      const client = await open(head);
+      let isWritten = true;
+      for (const piece of pieces) isWritten &&= await client.write(piece);
+      if (!isWritten) continue;
+      const { status, body } = (await client.answer()) ?? { status: 0, body: "{}" };
+      return { status, problem: JSON.parse(body) };
+    }
+    throw new Error("the edge has closed each connection before the end of its body");
+  }
+
+  describe("refused bodies", () => {
+    const WRONG_TOKEN = { ...CHUNKED, "X-Service-Api-Token": "wrong" };
+    const ATTEMPTS = 20;
+    const DRAIN_MILLISECONDS = 5000;
+
+    /** Sends a byte now and then, so that the edge goes on reading. */
+    async function dribble(fields: Readonly<Record<string, string>>) {
+      const client = await open(renderHead(fields), chunk(" "));
+      const timer = setInterval(() => void client.write(chunk(" ")), 50);
+      onTestFinished(() => clearInterval(timer));
+      const state = { client, isAnswered: false, answer: client.answer() };
+      void state.answer.then(() => {
+        state.isAnswered = true;
+      });
+      return state;
+    }
+
+    const answeredOf = (clients: readonly { isAnswered: boolean }[]) => clients.filter(({ isAnswered }) => isAnswered);
+
+    /**
+     * `count` clients that write, once all have been taken in: those that are not answered are being read. On a busy
+     * machine, a byte may come later than after the half second that the edge waits for it, or the last client after the
+     * five seconds for which it reads the first; then all begins again.
+     */
+    async function dribblers(count: number, answered: number) {
+      for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+        const began = performance.now();
+        const clients = await Promise.all(Array.from({ length: count }, () => dribble(WRONG_TOKEN)));
+        await stage.takenIn();
+        await expect.poll(() => answeredOf(clients).length).toBeGreaterThanOrEqual(answered);
+        const isInTime = performance.now() - began < DRAIN_MILLISECONDS;
+        if (isInTime && answeredOf(clients).length === answered) return clients;
+        for (const { client } of clients) client.reset();
+        await Promise.all(clients.map(({ answer }) => answer));
+      }
+      throw new Error(`in ${ATTEMPTS} attempts, never ${answered} of ${count} clients alone have been answered`);
+    }
+
+    /** Whether the edge reads the body of another client: it then takes more than the buffers between them hold. */
+    async function isReadFrom(fields: Readonly<Record<string, string>>): Promise<boolean> {
+      const client = await open(renderHead(fields));
+      const isRead = await client.write(chunk(Buffer.alloc(16 * MEBIBYTE, " ")));
+      client.reset();
+      return isRead;
+    }
+
+    it("are read from 32 clients without a token at most: all others are answered at once, and callers are drained", async () => {
+      const clients = await dribblers(40, 8);
+      const problem = await answerAfter(renderHead(declared(25 * MEBIBYTE)), [Buffer.alloc(25 * MEBIBYTE, " ")]);
+      expect(problem.status).toBe(413);
+      // A client that writes on after its answer may be reset before it has read it.
+      for (const { answer } of clients) expect((await answer)?.status ?? 403).toBe(403);
+      // Their places are free again.
+      expect(await isReadFrom(WRONG_TOKEN)).toBe(true);
+    });
+
+    it("are no longer read once their clients have left", async () => {
+      const clients = await dribblers(33, 1);
+      expect(await isReadFrom(WRONG_TOKEN)).toBe(false);
       for (const { client } of clients) client.reset();
-      await Promise.all(clients.map(({ answer }) => answer));
-    }
-    throw new Error(`in ${ATTEMPTS} attempts, never ${answered} of ${count} clients alone have been answered`);
-  }
+      // Their places are free long before the ten seconds after which they would be in any case.
+      const tries: boolean[] = [];
+      while (tries.length < ATTEMPTS && !tries.includes(true)) tries.push(await isReadFrom(WRONG_TOKEN));
+      expect(tries).toContain(true);
+    });
 
-  /** Whether the edge reads the body of another client: it then takes more than the buffers between them hold. */
-  async function isReadFrom(fields: Readonly<Record<string, string>>): Promise<boolean> {
-    const client = await open(renderHead(fields));
-    const isRead = await client.write(chunk(Buffer.alloc(16 * MEBIBYTE, " ")));
-    client.reset();
-    return isRead;
-  }
+    it("are waited for half a second: a client that never begins to write is answered before one that goes on", async () => {
+      let isFirst = false;
+      // Again if a byte came late, which makes the one that goes on a silent one, too.
+      for (let attempt = 0; attempt < ATTEMPTS && !isFirst; attempt++) {
+        const writing = await dribblers(1, 0);
+        const silent = await open(renderHead({ ...declared(1000), "X-Service-Api-Token": "wrong" }));
+        expect((await silent.answer())?.status).toBe(403);
+        isFirst = answeredOf(writing).length === 0;
+      }
+      expect(isFirst).toBe(true);
+    });
 
-  it("are read from 32 clients without a token at most: all others are answered at once, and callers are drained", async () => {
-    const clients = await dribblers(40, 8);
-    const problem = await answerAfter(renderHead(declared(25 * MEBIBYTE)), [Buffer.alloc(25 * MEBIBYTE, " ")]);
-    expect(problem.status).toBe(413);
-    // A client that writes on after its answer may be reset before it has read it.
-    for (const { answer } of clients) expect((await answer)?.status ?? 403).toBe(403);
-    // Their places are free again.
-    expect(await isReadFrom(WRONG_TOKEN)).toBe(true);
+    it("are not asked for if the client waits for 100 Continue", async () => {
+      const client = await open(
+        renderHead({ ...declared(10), "X-Service-Api-Token": "wrong", Expect: "100-continue" }),
+      );
+      expect((await client.answer())?.status).toBe(403);
+    });
   });
 
-  it("are no longer read once their clients have left", async () => {
-    const clients = await dribblers(33, 1);
-    expect(await isReadFrom(WRONG_TOKEN)).toBe(false);
-    for (const { client } of clients) client.reset();
-    // Their places are free long before the ten seconds after which they would be in any case.
-    const tries: boolean[] = [];
-    while (tries.length < ATTEMPTS && !tries.includes(true)) tries.push(await isReadFrom(WRONG_TOKEN));
-    expect(tries).toContain(true);
+  it("a transfer coding that would have to be decoded is refused", async () => {
+    const client = await open(renderHead({ "Transfer-Encoding": "gzip, chunked" }), chunk(SMALL_BODY), "0\r\n\r\n");
+    const answer = await client.answer();
+    expect([answer?.status, JSON.parse(answer?.body ?? "").code]).toEqual([400, "invalid_request"]);
   });
 
-  it("are waited for half a second: a client that never begins to write is answered before one that goes on", async () => {
-    let isFirst = false;
-    // Again if a byte came late, which makes the one that goes on a silent one, too.
-    for (let attempt = 0; attempt < ATTEMPTS && !isFirst; attempt++) {
-      const writing = await dribblers(1, 0);
-      const silent = await open(renderHead({ ...declared(1000), "X-Service-Api-Token": "wrong" }));
-      expect((await silent.answer())?.status).toBe(403);
-      isFirst = answeredOf(writing).length === 0;
-    }
-    expect(isFirst).toBe(true);
+  it("an answer that does not say how long it is is cut off beyond the output limit, and does not look complete", async () => {
+    limitedStage.backend.behaviour = (response) => {
+      response.writeHead(200, { "Content-Type": "application/pdf" });
+      response.write(Buffer.alloc(OUTPUT_LIMIT / 2, " "));
+      response.end(Buffer.alloc(OUTPUT_LIMIT / 2 + 1, " "));
+    };
+    const client = await limitedStage.open(renderRequest(SMALL_BODY, { Connection: "close" }));
+    const bytes = await client.readToEnd();
+    expect(bytes.toString("latin1")).toMatch(/^HTTP\/1.1 200 /);
+    expect(bytes.length).toBeLessThan(OUTPUT_LIMIT + 4096);
+    expect(bytes.subarray(-5).toString()).not.toBe("0\r\n\r\n");
   });
 
-  it("are not asked for if the client waits for 100 Continue", async () => {
-    const client = await open(renderHead({ ...declared(10), "X-Service-Api-Token": "wrong", Expect: "100-continue" }));
-    expect((await client.answer())?.status).toBe(403);
-  });
-});
+  describe("a client that leaves", () => {
+    it("has not left when it has only finished writing", async () => {
+      const client = await open(renderRequest(SMALL_BODY));
+      client.socket.end();
+      expect((await client.answer())?.status).toBe(200);
+    });
 
-it("a transfer coding that would have to be decoded is refused", async () => {
-  const client = await open(renderHead({ "Transfer-Encoding": "gzip, chunked" }), chunk(SMALL_BODY), "0\r\n\r\n");
-  const answer = await client.answer();
-  expect([answer?.status, JSON.parse(answer?.body ?? "").code]).toEqual([400, "invalid_request"]);
-});
-
-it("an answer that does not say how long it is is cut off beyond the output limit, and does not look complete", async () => {
-  limitedStage.backend.behaviour = (response) => {
-    response.writeHead(200, { "Content-Type": "application/pdf" });
-    response.write(Buffer.alloc(OUTPUT_LIMIT / 2, " "));
-    response.end(Buffer.alloc(OUTPUT_LIMIT / 2 + 1, " "));
-  };
-  const client = await limitedStage.open(renderRequest(SMALL_BODY, { Connection: "close" }));
-  const bytes = await client.readToEnd();
-  expect(bytes.toString("latin1")).toMatch(/^HTTP\/1.1 200 /);
-  expect(bytes.length).toBeLessThan(OUTPUT_LIMIT + 4096);
-  expect(bytes.subarray(-5).toString()).not.toBe("0\r\n\r\n");
-});
-
-describe("a client that leaves", () => {
-  it("has not left when it has only finished writing", async () => {
-    const client = await open(renderRequest(SMALL_BODY));
-    client.socket.end();
-    expect((await client.answer())?.status).toBe(200);
+    it("ends its request to the backend", async () => {
+      hold();
+      const clients = await Promise.all(Array.from({ length: 20 }, () => open(renderRequest(SMALL_BODY))));
+      await expect.poll(backend.countOpen).toBe(20);
+      for (const client of clients) client.reset();
+      await expect.poll(backend.countOpen).toBe(0);
+    });
   });
 
-  it("ends its request to the backend", async () => {
-    hold();
-    const clients = await Promise.all(Array.from({ length: 20 }, () => open(renderRequest(SMALL_BODY))));
-    await expect.poll(backend.countOpen).toBe(20);
-    for (const client of clients) client.reset();
-    await expect.poll(backend.countOpen).toBe(0);
-  });
-});
+  describe("a client that writes its whole body before it reads", () => {
+    it.each([
+      ["declared", 21, declared(21 * MEBIBYTE)],
+      ["declared", 30, declared(30 * MEBIBYTE)],
+      ["in chunks", 30, CHUNKED],
+    ])("gets its complete 413: %s, %i MiB", async (_how, size, fields) => {
+      const body = Buffer.alloc(size * MEBIBYTE, " ");
+      const pieces = fields === CHUNKED ? [chunk(body), "0\r\n\r\n"] : [body];
+      const { status, problem } = await answerAfter(renderHead(fields), pieces);
+      expect([status, problem.code]).toEqual([413, "request_too_large"]);
+    });
 
-describe("a client that writes its whole body before it reads", () => {
-  it.each([
-    ["declared", 21, declared(21 * MEBIBYTE)],
-    ["declared", 30, declared(30 * MEBIBYTE)],
-    ["in chunks", 30, CHUNKED],
-  ])("gets its complete 413: %s, %i MiB", async (_how, size, fields) => {
-    const body = Buffer.alloc(size * MEBIBYTE, " ");
-    const pieces = fields === CHUNKED ? [chunk(body), "0\r\n\r\n"] : [body];
-    const { status, problem } = await answerAfter(renderHead(fields), pieces);
-    expect([status, problem.code]).toEqual([413, "request_too_large"]);
+    it.each([
+      ["a wrong token", { "X-Service-Api-Token": "wrong" }, "", 403, "forbidden"],
+      ["a wrong media type", { "Content-Type": "text/plain" }, "", 400, "invalid_request"],
+      ["an unknown path", {}, "/v1/nothing", 404, "not_found"],
+      ["a path for other methods", {}, "/v1/constraints", 405, "method_not_allowed"],
+    ])("gets its complete problem: %s", async (_what, fields, path, status, code) => {
+      const size = 4 * MEBIBYTE;
+      const head = renderHead({ ...declared(size), ...fields }).replace("/v1/render", path || "/v1/render");
+      const answer = await answerAfter(head, [Buffer.alloc(size, " ")]);
+      expect([answer.status, answer.problem.code]).toEqual([status, code]);
+    });
+
+    it("is cut off when it never ends", async () => {
+      const client = await open(renderHead({ ...CHUNKED, "X-Service-Api-Token": "wrong" }));
+      const piece = chunk(Buffer.alloc(MEBIBYTE, " "));
+      const answer = client.answer();
+      let written = 0;
+      while (written < 500 && (await client.write(piece))) written++;
+      expect(written).toBeLessThan(200);
+      expect((await answer)?.status ?? 403).toBe(403);
+      await client.expectClosed();
+    });
   });
 
-  it.each([
-    ["a wrong token", { "X-Service-Api-Token": "wrong" }, "", 403, "forbidden"],
-    ["a wrong media type", { "Content-Type": "text/plain" }, "", 400, "invalid_request"],
-    ["an unknown path", {}, "/v1/nothing", 404, "not_found"],
-    ["a path for other methods", {}, "/v1/constraints", 405, "method_not_allowed"],
-  ])("gets its complete problem: %s", async (_what, fields, path, status, code) => {
-    const size = 4 * MEBIBYTE;
-    const head = renderHead({ ...declared(size), ...fields }).replace("/v1/render", path || "/v1/render");
-    const answer = await answerAfter(head, [Buffer.alloc(size, " ")]);
-    expect([answer.status, answer.problem.code]).toEqual([status, code]);
-  });
+  describe("a body that does not arrive", () => {
+    it("is rejected after ten seconds of silence, and the connection is closed; a slow one is accepted", async () => {
+      const started = performance.now();
+      const silent = [
+        await open(renderHead(CHUNKED), chunk("{")),
+        await open(renderHead(declared(1000))),
+        await open(renderHead(declared(1000)), "{"),
+      ];
+      const answers = silent.map((client) => client.answer());
+      const slow = await open(renderHead(CHUNKED));
+      for (const character of SMALL_BODY) {
+        await slow.write(chunk(character));
+        // A slow client is what this is about.
+        await delay(100);
+      }
+      await slow.write("0\r\n\r\n");
+      expect((await slow.answer())?.status).toBe(200);
+      for (const answer of await Promise.all(answers)) {
+        expect(answer?.status).toBe(400);
+        expect(JSON.parse(answer?.body ?? "")).toMatchObject({
+          code: "invalid_request",
+          detail: "The body did not arrive in time.",
+          context: {},
+        });
+      }
+      expect((performance.now() - started) / 1000).toBeGreaterThan(9.9);
+      for (const client of silent) await client.expectClosed();
+    });
 
-  it("is cut off when it never ends", async () => {
-    const client = await open(renderHead({ ...CHUNKED, "X-Service-Api-Token": "wrong" }));
-    const piece = chunk(Buffer.alloc(MEBIBYTE, " "));
-    const answer = client.answer();
-    let written = 0;
-    while (written < 500 && (await client.write(piece))) written++;
-    expect(written).toBeLessThan(200);
-    expect((await answer)?.status ?? 403).toBe(403);
-    await client.expectClosed();
-  });
-});
-
-describe("a body that does not arrive", () => {
-  it("is rejected after ten seconds of silence, and the connection is closed; a slow one is accepted", async () => {
-    const started = performance.now();
-    const silent = [
-      await open(renderHead(CHUNKED), chunk("{")),
-      await open(renderHead(declared(1000))),
-      await open(renderHead(declared(1000)), "{"),
-    ];
-    const answers = silent.map((client) => client.answer());
-    const slow = await open(renderHead(CHUNKED));
-    for (const character of SMALL_BODY) {
-      await slow.write(chunk(character));
-      // A slow client is what this is about.
-      await delay(100);
-    }
-    await slow.write("0\r\n\r\n");
-    expect((await slow.answer())?.status).toBe(200);
-    for (const answer of await Promise.all(answers)) {
+    it("is rejected at its deadline, although a byte arrives now and then", async () => {
+      const client = await impatientStage.open(renderHead(CHUNKED));
+      const dribble = setInterval(() => void client.write(chunk(" ")), 100);
+      onTestFinished(() => clearInterval(dribble));
+      const answer = await client.answer();
       expect(answer?.status).toBe(400);
       expect(JSON.parse(answer?.body ?? "")).toMatchObject({
         code: "invalid_request",
         detail: "The body did not arrive in time.",
-        context: {},
       });
-    }
-    expect((performance.now() - started) / 1000).toBeGreaterThan(9.9);
-    for (const client of silent) await client.expectClosed();
-  });
-
-  it("is rejected at its deadline, although a byte arrives now and then", async () => {
-    const client = await impatientStage.open(renderHead(CHUNKED));
-    const dribble = setInterval(() => void client.write(chunk(" ")), 100);
-    onTestFinished(() => clearInterval(dribble));
-    const answer = await client.answer();
-    expect(answer?.status).toBe(400);
-    expect(JSON.parse(answer?.body ?? "")).toMatchObject({
-      code: "invalid_request",
-      detail: "The body did not arrive in time.",
     });
   });
 });

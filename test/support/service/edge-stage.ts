@@ -3,6 +3,7 @@
  * The Worker runs in workerd without a proxy in front, because a proxy would hide disconnects of clients.
  */
 
+import { childrenOf, readProc } from "../backend/processes.ts";
 import { API_TOKEN, BACKEND_TOKEN } from "../tokens.ts";
 import { startConfiguredWorkers } from "./local-worker.ts";
 import { startNodeEdges } from "./node-edge.ts";
@@ -33,6 +34,13 @@ export async function startOneEdge(settings: EdgeSettings, platform?: EdgePlatfo
   return { url, stop };
 }
 
+/** The memory of the edge: in Node it runs in this process, with its clients; otherwise in a workerd that this process has started. */
+export function edgeBytes(platform: EdgePlatform): number {
+  if (platform === "node") return process.memoryUsage.rss();
+  const own = childrenOf(process.pid).filter((pid) => readProc(`${pid}/comm`).trim() === "workerd");
+  return own.reduce((sum, pid) => sum + 1024 * Number(/^VmRSS:\s+(\d+)/m.exec(readProc(`${pid}/status`))?.[1]), 0);
+}
+
 /** A valid request of this many bytes. No string in it is longer than the limit. */
 export function bodyOfSize(size: number, source = "x"): string {
   const piece = `"${"x".repeat(500_000)}"`;
@@ -59,9 +67,7 @@ const stageOf = (url: URL, backend: ScriptedBackend) => ({
 export type EdgeStage = ReturnType<typeof stageOf>;
 
 /** Starts stages, one for each of these settings. */
-export const startEdgeStages = (...each: readonly EdgeSettings[]) => startEdgeStagesOn("node", ...each);
-
-async function startEdgeStagesOn(platform: EdgePlatform, ...each: readonly EdgeSettings[]) {
+export async function startEdgeStages(platform: EdgePlatform, ...each: readonly EdgeSettings[]) {
   const backends = await Promise.all(each.map(() => new ScriptedBackend().start()));
   const { urls, stop } = await startEdges(
     each.map((settings, index) => ({ SERVICE_BACKEND_URLS: backends[index]?.url.origin ?? "", ...settings })),

@@ -12,10 +12,19 @@ export type LinkState = "passes" | "silent" | "resets" | "half-open";
 /**
  * @param port of the server that it leads to, on this machine
  * @param uploadBytesPerSecond how fast each connection carries what the client sends
+ * @param delayMilliseconds how long everything is on its way, in both directions
  */
-export async function startFaultyLink(port: number, uploadBytesPerSecond = Number.POSITIVE_INFINITY) {
+export async function startFaultyLink(
+  port: number,
+  { uploadBytesPerSecond = Number.POSITIVE_INFINITY, delayMilliseconds = 0 } = {},
+) {
   const pairs = new Set<readonly [Socket, Socket | null]>();
   let state: LinkState = "passes";
+
+  function later(act: () => void): void {
+    if (delayMilliseconds === 0) act();
+    else setTimeout(act, delayMilliseconds);
+  }
 
   function remember(client: Socket, server: Socket | null): void {
     const pair = [client, server] as const;
@@ -25,13 +34,13 @@ export async function startFaultyLink(port: number, uploadBytesPerSecond = Numbe
       server?.resetAndDestroy();
     });
     server?.once("close", () => {
-      if (state !== "silent") client.destroy();
+      if (state !== "silent") later(() => client.destroy());
     });
   }
 
   function pass(from: Socket, to: Socket, bytesPerSecond: number): void {
     from.on("data", (bytes: Buffer) => {
-      to.write(bytes);
+      later(() => to.write(bytes));
       const milliseconds = (bytes.length / bytesPerSecond) * 1000;
       if (milliseconds === 0) return;
       from.pause();
@@ -39,7 +48,7 @@ export async function startFaultyLink(port: number, uploadBytesPerSecond = Numbe
         if (state === "passes") from.resume();
       }, milliseconds);
     });
-    from.on("end", () => to.end());
+    from.on("end", () => later(() => to.end()));
   }
 
   // No end of one side is passed on by itself.

@@ -1,14 +1,15 @@
 /** The edge's server in Node: what a client may hold, in which order it is answered, and how the server stops. */
 import { once } from "node:events";
 import type { ServerResponse } from "node:http";
-import { afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished } from "vitest";
+import { afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import type { Capacity } from "../../../../edge/platform/node/open-files.ts";
+import { EdgeServer } from "../../../../edge/platform/node/server.ts";
+import type { Answer } from "../../../../edge/platform/platform.ts";
+import { LOOPBACK, takeFreePort } from "../../../../scripts/start/local-service.ts";
 import { expectProblem } from "../../../support/problems.ts";
 import { startNodeEdge } from "../../../support/service/node-edge.ts";
 import {
   CHUNKED,
-  chunk,
-  declared,
   type RawAnswer,
   RawConnection,
   renderHead,
@@ -27,6 +28,7 @@ const CAPACITY: Capacity = {
 const HEALTH = "GET /health HTTP/1.1\r\nHost: edge.example\r\n\r\n";
 const FILE = "GET /playground/typst-compiler.bin HTTP/1.1\r\nHost: edge.example\r\n\r\n";
 const BODY = '{"source":"x"}';
+const MORE_THAN_BUFFERS_HOLD = 32 * 1024 * 1024;
 
 let backend: ScriptedBackend;
 /** The answers that no test has given yet. */
@@ -147,34 +149,14 @@ describe("requests that are sent ahead on one connection", () => {
   });
 });
 
-const HOST = "Host: edge.example\r\n";
-const UNREADABLE: Readonly<Record<string, string>> = {
-  "no HTTP at all": "\x16\x03\x01\x02\x00\r\n\r\n",
-  "an unknown method": `BREW /health HTTP/1.1\r\n${HOST}\r\n`,
-  CONNECT: `CONNECT edge.example:80 HTTP/1.1\r\n${HOST}\r\n`,
-  "no version": "GET /health\r\n\r\n",
-  "a folded header field": `GET /health HTTP/1.1\r\n${HOST}X: a\r\n b\r\n\r\n`,
-  "a space before the colon": `GET /health HTTP/1.1\r\n${HOST}X : a\r\n\r\n`,
-  "two hosts": `GET /health HTTP/1.1\r\n${HOST}${HOST}\r\n`,
-  "two lengths": `${renderHead({ ...declared(2), "content-length": "3" })}{} `,
-  "a length and chunks": renderHead({ ...declared(2), ...CHUNKED }) + chunk("{}"),
-  "another coding than chunks": renderHead({ "Transfer-Encoding": "xchunked" }) + chunk("{}"),
-  "chunks in HTTP/1.0": renderHead(CHUNKED).replace("HTTP/1.1", "HTTP/1.0") + chunk("{}"),
-  "a head of a mebibyte": renderHead({ "X-Long": "x".repeat(1024 * 1024) }),
-  "the start of a head, then nothing": "GET /hea",
-};
-
-it.each(Object.entries(UNREADABLE))("answers with a problem, and does nothing: %s", async (_name, text) => {
+it("answers what cannot be read with a problem like any other, and closes the connection", async () => {
   const { open } = await startEdge();
-  const sent = backend.renders.length;
-  const client = await open();
-  client.socket.allowHalfOpen = true;
-  client.socket.end(text, "latin1");
-  const answer = (await client.answer()) ?? expect.unreachable("it is answered");
-  expect(JSON.parse(answer.body)).toMatchObject({
+  const client = await open("\x16\x03\x01\x02\x00\r\n\r\n");
+  const { headers, body } = (await client.answer()) ?? expect.unreachable("it is answered");
+  expect(JSON.parse(body)).toMatchObject({
     code: "invalid_request",
     status: 400,
-    instance: expect.stringContaining(`#${answer.headers.get("X-Request-Id")}`),
+    instance: expect.stringContaining(`#${headers.get("X-Request-Id")}`),
   });
   for (const [name, value] of [
     ["Content-Type", "application/problem+json"],
@@ -182,44 +164,42 @@ it.each(Object.entries(UNREADABLE))("answers with a problem, and does nothing: %
     ["X-Content-Type-Options", "nosniff"],
     ["Connection", "close"],
   ] as const)
-    expect(answer.headers.get(name)).toBe(value);
+    expect(headers.get(name)).toBe(value);
   await client.expectClosed();
-  expect(backend.renders.length).toBe(sent);
 });
 
-it("answers 400 to a body whose chunks cannot be read", async () => {
-  const { open } = await startEdge();
-  const client = await open(renderHead(CHUNKED), chunk("{"));
-  await client.write("zz\r\n");
-  const problem = await problemOf(await client.answer(), "invalid_request");
-  expect(problem.detail).toBe("The body did not arrive completely.");
-});
-
-it("asks for a body only when it reads it, and an HTTP/1.0 client not at all", async () => {
-  const { open } = await startEdge();
-  const expecting = { ...declared(BODY.length), Expect: "100-continue" };
-  const refused = await open(renderHead({ ...expecting, "X-Service-Api-Token": "wrong" }));
-  expect((await refused.answer())?.status).toBe(403);
-  const client = await open(renderHead(expecting));
-  const [interim] = await once(client.socket.resume(), "data");
-  expect(String(interim)).toContain("100 Continue");
-  client.socket.pause();
-  await client.write(BODY);
-  expect((await client.answer())?.status).toBe(200);
-  const old = await open(renderHead(expecting).replace("HTTP/1.1", "HTTP/1.0") + BODY);
-  expect(String(await old.readToEnd())).toMatch(/^HTTP\/1\.1 200 /);
-});
-
-it("answers a client that has only closed its half of the connection", async () => {
-  backend.behaviour = holding;
-  const { open } = await startEdge();
-  const client = await open(renderRequest(BODY));
-  client.socket.allowHalfOpen = true;
-  client.socket.end();
-  await expect.poll(() => held.length).toBe(1);
-  backend.answer(held[0] ?? expect.unreachable());
-  // What shows whether it still reads.
-  expect(String(await client.readToEnd())).toMatch(/^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 200 OK\r\n[\s\S]*%PDF/);
+it("cuts off an answer that its client does not read, and nothing that waits behind another answer", async () => {
+  vi.useFakeTimers({ toFake: ["setInterval", "performance"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const later: ((answer: Answer) => void)[] = [];
+  const server = new EdgeServer({
+    capacity: CAPACITY,
+    idleConnectionSeconds: 75,
+    answer: ({ url }) => {
+      if (!url.endsWith("/health"))
+        return Promise.resolve({ status: 200, headers: {}, body: Buffer.alloc(MORE_THAN_BUFFERS_HOLD) });
+      return new Promise((resolve) => later.push(resolve));
+    },
+    refuse: () => expect.unreachable("all can be read"),
+  });
+  onTestFinished(async () => void (await server.stop(0)));
+  const url = new URL(`http://${LOOPBACK}:${await takeFreePort()}`);
+  await server.listen(Number(url.port), url.hostname);
+  const client = await RawConnection.open(url, HEALTH + HEALTH);
+  await RawConnection.open(url, FILE);
+  const answerNext = async () => {
+    await expect.poll(() => later.length).toBe(1);
+    later.pop()?.({ status: 200, headers: {}, body: "x" });
+    expect((await client.nextAnswer())?.body).toBe("x");
+  };
+  await answerNext();
+  await expect.poll(() => later.length).toBe(1);
+  const openAfterMinutes = () => {
+    vi.advanceTimersByTime(60_000);
+    return server.openConnections;
+  };
+  await expect.poll(openAfterMinutes).toBe(1);
+  await answerNext();
 });
 
 it("says nothing of a backend whose client has left, and tries no other", async () => {
