@@ -72,7 +72,7 @@ store.onChange((change) => {
 });
 const fields: RequestFields = { tabs, source, data, files, fileTabs, output };
 const compilerCheck = new CompilerCheck(store, () => void check.run());
-const templateCheck = new TemplateCheck(() => void check.run());
+const templateCheck = new TemplateCheck(viewerLoaded, () => void check.run());
 const check = new RequestCheck(
   store,
   fields,

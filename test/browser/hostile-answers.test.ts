@@ -3,7 +3,7 @@ import type { ServerResponse } from "node:http";
 import { setTimeout } from "node:timers/promises";
 import type { Page } from "playwright-core";
 import { expect, it } from "vitest";
-import { HOSTILE_ANSWERS, LOW_LIMITS, lyingZip } from "../support/clients/hostile-answers.ts";
+import { brokenZip, HOSTILE_ANSWERS, LOW_LIMITS, lyingZip } from "../support/clients/hostile-answers.ts";
 import { startScriptedService } from "../support/clients/scripted-service.ts";
 import { API_TOKEN } from "../support/tokens.ts";
 import { browserStage, openPage } from "./browser.ts";
@@ -51,7 +51,7 @@ it("says that something else has answered, and goes on", async () => {
 
 it.each([
   ["inflates to more than an output may have", lyingZip(50_000_000, 10), "too large"],
-  ["is broken", lyingZip(1000, 1000).subarray(0, 45), "broken"],
+  ["is broken", brokenZip(), "broken"],
 ])("shows no archive that %s", async (_what, archive, words) => {
   const headers = { "Content-Type": "application/zip" };
   const { page } = await openPlayground((response) => void response.writeHead(200, headers).end(archive));

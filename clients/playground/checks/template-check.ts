@@ -11,11 +11,14 @@ export class TemplateCheck {
     "playground/template-worker.js",
     MAX_READ_MILLISECONDS,
   );
+  readonly #mayBegin: Promise<unknown>;
   readonly #onNews: () => void;
   #asked: Draft | null = null;
   #hints: readonly DraftFinding[] = [];
 
-  constructor(onNews: () => void) {
+  /** @param mayBegin the worker and its parser are loaded after this. */
+  constructor(mayBegin: Promise<unknown>, onNews: () => void) {
+    this.#mayBegin = mayBegin;
     this.#onNews = onNews;
   }
 
@@ -28,6 +31,8 @@ export class TemplateCheck {
   async #ask(draft: Draft): Promise<void> {
     this.#asked = draft;
     this.#hints = [];
+    await this.#mayBegin;
+    if (draft !== this.#asked) return;
     const answer = await this.#worker.ask(textsOf(draft));
     // Of two questions, only the last one is answered.
     this.#hints = typeof answer === "string" ? [] : answer;

@@ -6,7 +6,7 @@ import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Writable } from "node:stream";
-import { afterAll, expect, inject, onTestFinished } from "vitest";
+import { afterAll, expect, inject, onTestFinished, TestRunner } from "vitest";
 import { buildRenderService } from "../../../backend/http/app.ts";
 import { Launcher } from "../../../backend/launcher/launcher.ts";
 import { readBackendSettings } from "../../../backend/settings.ts";
@@ -137,7 +137,7 @@ export function sharedBackends(
 /** A backend for all tests of a file or group, closed after the last. */
 export async function startSharedBackend(...options: Parameters<typeof startTestBackend>) {
   // Vitest ignores `afterAll` inside a test, and the backend would stay.
-  if (expect.getState().currentTestName !== undefined) throw new Error("inside a test, startTemporaryBackend");
+  if (TestRunner.getCurrentTest() !== undefined) throw new Error("inside a test, startTemporaryBackend");
   const backend = await startTestBackend(...options);
   afterAll(() => backend.close());
   return backend;
