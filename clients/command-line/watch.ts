@@ -1,5 +1,5 @@
 /** Runs a task at once and after each change of a project, one run at a time. */
-import { lstatSync, unwatchFile, watchFile } from "node:fs";
+import { existsSync, lstatSync, unwatchFile, watchFile } from "node:fs";
 import { realpath } from "node:fs/promises";
 import { basename, dirname, join, relative, resolve, sep } from "node:path";
 import { watch } from "chokidar";
@@ -51,6 +51,8 @@ export async function watchProject(
   wake();
   let settling: NodeJS.Timeout | undefined;
   let isRootGone = false;
+  /** Editors write a file under another name, which is gone before a run could have seen it. */
+  const unseen = new Set<string>();
   const noteChange = (path: string) => {
     clearTimeout(settling);
     settling = setTimeout(() => {
@@ -60,6 +62,8 @@ export async function watchProject(
   };
   watcher.on("all", (event, path) => {
     if (event === "unlinkDir" && path === root) isRootGone = true;
+    if (event === "unlink" && unseen.delete(path)) return;
+    if (event === "add") unseen.add(path);
     noteChange(path);
   });
   watcher.on("error", sayUnwatched());
@@ -79,6 +83,7 @@ export async function watchProject(
         );
       }
       ({ promise: change, resolve: wake } = Promise.withResolvers<void>());
+      for (const path of unseen) if (existsSync(path)) unseen.delete(path);
       await task((paths) => polled.add(paths.filter((path) => !isWatched(path))));
       say("Watching for changes; press Ctrl+C to stop.");
     }

@@ -1,12 +1,23 @@
 /**
  * What renders without an error and gives another document than its author expects: a template that reads `sys.inputs`,
- * which is empty in the service, or a file of its own instead of `data`, or that was written for an older Typst.
+ * which is empty in the service, or a file of its own instead of `data`, or that was written for an older Typst, or takes
+ * texts for numbers.
  */
-import { knownText } from "./bindings.ts";
-import { argumentsOf, calledBuiltIn, calleeOf } from "./calls.ts";
+import { knownText, resolved } from "./bindings.ts";
+import { argumentsOf, calledBuiltIn, calledName, calleeOf } from "./calls.ts";
 import { DATA_FUNCTIONS, isDataFile } from "./file-kinds.ts";
 import { readsOf } from "./reads.ts";
-import { expressionsOf, partsOf, type SyntaxNode, stringValue, type Template, textOf, walk } from "./syntax-tree.ts";
+import {
+  expressionsOf,
+  type Kind,
+  lastName,
+  partsOf,
+  type SyntaxNode,
+  stringValue,
+  type Template,
+  textOf,
+  walk,
+} from "./syntax-tree.ts";
 
 export interface TemplateFinding {
   readonly offset: number;
@@ -180,4 +191,76 @@ function describeList(template: Template, call: SyntaxNode, list: SyntaxNode): s
   if (type === undefined) return null;
   const shown = argumentText(template, call);
   return `type(${shown}) in ("${name}", …) is always false since Typst 0.14: write type(${shown}) in (${type}, …)`;
+}
+
+/** What a sign does with two texts, where its author meant numbers. */
+const OF_TEXTS: ReadonlyMap<Kind, string> = new Map([
+  ["Plus", "joins"],
+  ...(["Lt", "LtEq", "Gt", "GtEq"] as const).map((sign) => [sign, "orders letter by letter"] as const),
+]);
+/** The same for a text and a number. */
+const OF_TEXT_AND_NUMBER: ReadonlyMap<Kind, string> = new Map([
+  ["Star", "repeats"],
+  ["EqEq", "never finds equal to a number"],
+  ["ExclEq", "never finds equal to a number"],
+]);
+
+/**
+ * The first place where a text is taken for a number without an error: `data.wood + data.glue` joins.
+ *
+ * @param members those whose values are numbers, as text
+ */
+export function findTextArithmetic(template: Template, members: ReadonlySet<string>): TemplateFinding | null {
+  let found: TemplateFinding | null = null;
+  walk(template.root, (node) => {
+    if (found !== null || (node.kind !== "Binary" && node.kind !== "FuncCall")) return;
+    const [text, verb] = textTakenForNumber(template, node, members) ?? [];
+    if (text === undefined) return;
+    const shown = textOf(template, text);
+    const message = `computes with ${shown}, a text, which Typst ${verb}: write decimal(${shown})`;
+    found = findingAt(node, message);
+  });
+  return found;
+}
+
+function textTakenForNumber(template: Template, node: SyntaxNode, members: ReadonlySet<string>) {
+  const memberOf = (one: SyntaxNode | undefined) => (one === undefined ? null : readMember(template, one, members));
+  if (node.kind === "FuncCall") {
+    const texts = summands(template, node);
+    const [first] = texts.map(memberOf);
+    return first != null && texts.every((one) => memberOf(one) !== null) ? ([first, "joins"] as const) : null;
+  }
+  const [left, right] = [node.children[0], node.children.at(-1)];
+  const [one, other] = [memberOf(left), memberOf(right)];
+  const verbOf = (verbs: ReadonlyMap<Kind, string>) =>
+    partsOf(node).flatMap(({ kind }) => verbs.get(kind) ?? [])[0] ?? null;
+  const ofTexts = verbOf(OF_TEXTS);
+  if (one !== null && other !== null) return ofTexts === null ? null : ([one, ofTexts] as const);
+  const text = one ?? other;
+  const isNumber = [left, right].some((part) => part?.kind === "Int" || part?.kind === "Float");
+  const verb = verbOf(OF_TEXT_AND_NUMBER);
+  return text === null || !isNumber || verb === null ? null : ([text, verb] as const);
+}
+
+/** The values of an array that `sum` joins. */
+function summands(template: Template, call: SyntaxNode): readonly SyntaxNode[] {
+  const callee = calleeOf(call);
+  if (callee?.kind !== "FieldAccess" || lastName(template, callee) !== "sum") return [];
+  const array = resolved(template, callee.children[0] ?? callee);
+  return array.kind === "Array" ? expressionsOf(array) : [];
+}
+
+/** The first of the members that an expression is or adds; null if it is anything else. */
+function readMember(template: Template, node: SyntaxNode, members: ReadonlySet<string>): SyntaxNode | null {
+  const value = resolved(template, node);
+  if (value.kind === "FieldAccess") return members.has(lastName(template, value)) ? value : null;
+  if (value.kind === "FuncCall" && calledName(template, value) === "at") {
+    const [key] = argumentsOf(template, value).positional;
+    return key?.kind === "Str" && members.has(stringValue(template, key)) ? value : null;
+  }
+  if (value.kind !== "Binary" || !partsOf(value).some(({ kind }) => kind === "Plus")) return null;
+  const [left, right] = [value.children[0], value.children.at(-1)].map((side) =>
+    side === undefined ? null : readMember(template, side, members),
+  );
+  return right === null || right === undefined ? null : (left ?? null);
 }

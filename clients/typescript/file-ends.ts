@@ -13,7 +13,7 @@ const HAS_END: Readonly<Record<ImageKindName, (bytes: Uint8Array) => boolean>> =
   PNG: hasPngEnd,
   JPEG: hasJpegEnd,
   GIF: hasGifEnd,
-  WebP: (bytes) => 8 + viewOf(bytes).getUint32(4, true) <= bytes.length,
+  WebP: hasWebPEnd,
   PDF: hasPdfEnd,
   SVG: hasSvgEnd,
 };
@@ -32,6 +32,26 @@ function hasPngEnd(bytes: Uint8Array): boolean {
   }
   return false;
 }
+
+/** Of a chunk that is longer than this: no pixels end with so many zeros. */
+const MIN_WEBP_ZEROS = 64;
+
+/** The length may be right although the rest never came: then there are zeros, which Typst draws as grey. */
+function hasWebPEnd(bytes: Uint8Array): boolean {
+  const view = viewOf(bytes);
+  if (8 + view.getUint32(4, true) > bytes.length) return false;
+  // Each chunk has a kind, a length and data of an even length.
+  for (let at = 12; at + 8 <= bytes.length; ) {
+    const end = at + 8 + view.getUint32(at + 4, true);
+    const isLong = end - at > 4 * MIN_WEBP_ZEROS;
+    const isImage = WEBP_IMAGE.test(String.fromCharCode(...bytes.subarray(at, at + 4)));
+    if (isImage && isLong && bytes.subarray(end - MIN_WEBP_ZEROS, end).every((byte) => byte === 0)) return false;
+    at = end + (end % 2);
+  }
+  return true;
+}
+
+const WEBP_IMAGE = /^(?:VP8[ L]|ANMF)$/;
 
 const JPEG = { mark: 0xff, end: 0xd9, firstAlone: 0xd0, lastAlone: 0xd8, temporary: 0x01 } as const;
 
@@ -60,7 +80,7 @@ function hasGifEnd(bytes: Uint8Array): boolean {
     const kind = bytes[at];
     if (kind === GIF.image) at += 11 + colours(bytes[at + 9] ?? 0);
     else if (kind === GIF.extension) at += 2;
-    else return true;
+    else return kind !== 0;
     // Blocks with their lengths, and an empty one.
     while (at < bytes.length && bytes[at] !== 0) at += 1 + (bytes[at] ?? 0);
     at += 1;

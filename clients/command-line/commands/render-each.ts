@@ -8,11 +8,11 @@ import {
   dataOf,
   type EachDocument,
   type EachProject,
+  findUnwritable,
   readEachProject,
-  requireOwnFiles,
   requireOwnFolders,
 } from "../each/documents.ts";
-import { EACH_RETRY, type EachOutcome, EachRun, summarise } from "../each/run.ts";
+import { EACH_RETRY, type EachOutcome, EachRun, type EachRunParts, summarise } from "../each/run.ts";
 import { CommandError, type ExitCode } from "../exit-codes.ts";
 import { STANDARD_INPUT } from "../files/folder.ts";
 import { fitFiles } from "../fit-files.ts";
@@ -43,7 +43,7 @@ export async function renderEach(source: string, flags: RenderFlags, signal: Abo
   const project = await fitFiles(read.project, flags, flags.dryRun ? null : signal);
   await requireValidDocuments(project, each, documents, "sent");
   await requireOwnFolders(template, { ...read, project });
-  await requireOwnFiles({ ...read, project }, flags.overwrite === true);
+  const unwritable = await findUnwritable({ ...read, project }, flags.overwrite === true);
   const first = documents[0];
   if (flags.dryRun && first !== undefined) {
     const data = dataOf(first);
@@ -52,7 +52,7 @@ export async function renderEach(source: string, flags: RenderFlags, signal: Abo
     return planEach(planned, documents, flags, signal);
   }
   const wanted = findProjectFonts(project);
-  const prepared = { ...read, project, output, wanted, finish };
+  const prepared = { ...read, project, output, wanted, finish, unwritable };
   return runInterruptible(() => sendAll(prepared, { ...flags, source, each, output: template }, signal));
 }
 
@@ -60,10 +60,11 @@ interface PreparedDocuments extends EachProject {
   readonly output: OutputOptions;
   readonly wanted: WantedFonts;
   readonly finish: FinishDocument | null;
+  readonly unwritable: EachRunParts["unwritable"];
 }
 
 async function sendAll(
-  { project, documents, reading, output, wanted, finish }: PreparedDocuments,
+  { project, documents, reading, output, wanted, finish, unwritable }: PreparedDocuments,
   flags: EachFlags,
   signal: AbortSignal,
 ): Promise<ExitCode> {
@@ -92,6 +93,7 @@ async function sendAll(
       project: fitted.project,
       output,
       documents,
+      unwritable,
       jobs: flags.jobs ?? DEFAULT_JOBS,
       overwrite: flags.overwrite === true,
       json: flags.json === true,

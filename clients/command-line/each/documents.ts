@@ -12,7 +12,7 @@ import { jsonMistake } from "../project/json-text.ts";
 import type { Project } from "../project/project.ts";
 import type { DataText } from "../project/request.ts";
 import { describeTabs } from "../project/tabs.ts";
-import { openProject, type ProjectFlags } from "../project/template-findings.ts";
+import { describeTextArithmetic, openProject, type ProjectFlags } from "../project/template-findings.ts";
 import { printableLine } from "../terminal.ts";
 import { fileNameOf, membersInWords, type NameMistake, requirePlaceholders } from "./file-names.ts";
 import { type Row, readingInWords, readRows } from "./rows.ts";
@@ -51,7 +51,8 @@ export async function readEachProject(
   const leaveOut = [...(each === STANDARD_INPUT ? [] : [each]), ...documents.map(({ path }) => path)];
   const opening = { command, leaveOut, data: [each], givenBy: "--each", isStrict: true } as const;
   const project = await openProject(source, options, opening);
-  const notes = [...project.notes, ...notesOfTabs(documents, project)];
+  const ofNumbers = read.table === null ? [] : describeTextArithmetic(project, read.table.numeric);
+  const notes = [...project.notes, ...notesOfTabs(documents, project), ...ofNumbers];
   return { project: { ...project, notes }, documents, reading: readingInWords(shown, read) };
 }
 
@@ -145,23 +146,43 @@ export async function requireOwnFolders(template: string, { project, documents }
 }
 
 /**
- * What stands where a document goes is a file that may be written: its links lead out of the project only if the caller
- * has made them, outside of it. @throws CommandError before anything is sent
+ * The documents that cannot be written, each with the reason. Links lead out of the project only if the caller has made
+ * them, outside of it. @throws CommandError before anything is sent, also if no document can be written
  */
-export async function requireOwnFiles({ project, documents }: EachProject, overwrite: boolean): Promise<void> {
+export async function findUnwritable({ project, documents }: EachProject, overwrite: boolean) {
   const root = await realPlace(project.root);
+  /** Folders that take a new file. */
   const folders = new Set<string>();
-  for (const { path } of documents) {
+  const unwritable = new Map<EachDocument, CommandError>();
+  for (const document of documents) {
+    const { path } = document;
     const found = lstatNow(path);
-    const isFirst = folders.size < folders.add(dirname(path)).size;
-    if (found?.isFile() ? !overwrite && found.size > 0 : found === undefined && !isFirst) continue;
-    await requireFilePlace(path);
+    if (found?.isFile() ? !overwrite && found.size > 0 : found === undefined && folders.has(dirname(path))) continue;
+    const obstacle = await obstacleTo(path);
+    if (obstacle !== null) {
+      unwritable.set(document, obstacle);
+      continue;
+    }
+    if (found === undefined) folders.add(dirname(path));
     const place = resolve(path);
     if (!found?.isSymbolicLink() || !isBelow(project.root, place) || isBelow(root, await realPlace(place))) continue;
     throw new CommandError(
       printableLine(`--output: ${path} is a link that leads out of the project: nothing was sent.`),
     );
   }
+  const [first] = unwritable.values();
+  if (first !== undefined && unwritable.size === documents.length) throw first;
+  return unwritable;
+}
+
+function obstacleTo(path: string): Promise<CommandError | null> {
+  return requireFilePlace(path).then(
+    () => null,
+    (error: unknown) => {
+      if (error instanceof CommandError) return error;
+      throw error;
+    },
+  );
 }
 
 /** Undefined for what cannot be a path, too. */

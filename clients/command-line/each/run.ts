@@ -54,6 +54,8 @@ export interface EachRunParts {
   readonly project: Project;
   readonly output: OutputOptions;
   readonly documents: readonly EachDocument[];
+  /** Those whose file cannot be written, with the reason: they fail without being sent. */
+  readonly unwritable: ReadonlyMap<EachDocument, CommandError>;
   readonly jobs: number;
   readonly overwrite: boolean;
   readonly json: boolean;
@@ -126,18 +128,19 @@ export class EachRun {
   }
 
   async perform(): Promise<EachOutcome> {
-    const { documents, overwrite, signal } = this.#parts;
+    const { documents, unwritable, overwrite, signal } = this.#parts;
     const onAbort = () => this.#pace.stop();
     signal.addEventListener("abort", onAbort, { once: true });
     const pending: EachDocument[] = [];
     for (const document of documents) {
       if (!overwrite && (await isThere(document.path))) this.#present++;
-      else pending.push(document);
+      else if (!unwritable.has(document)) pending.push(document);
     }
     for (const document of pending) this.#pace.add(() => this.#attempt(document, 1, false));
     this.#showProgress();
     await this.#pace.waitForAll();
     await this.#tryUnavailableAgain();
+    for (const [document, error] of unwritable) this.#recordError(document, error);
     signal.removeEventListener("abort", onAbort);
     return this.#outcome();
   }

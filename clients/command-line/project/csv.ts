@@ -19,6 +19,8 @@ export interface CsvTable {
   readonly delimiter: string;
   /** A value with white space around it, which the document gets as well: where, and which. */
   readonly padded: string | null;
+  /** The columns that have nothing but numbers, as text. */
+  readonly numeric: ReadonlySet<string>;
 }
 
 export interface CsvOptions {
@@ -166,12 +168,21 @@ function tableOf({ heading, records }: Reading, bytes: Buffer, { name, line: hea
     const members = record.map((value, index) => `${JSON.stringify(columns[index])}:${JSON.stringify(value)}`);
     return { line, data: `{${members.join(",")}}` };
   });
-  return { columns, rows, padded };
+  const numeric = columns.filter((_, index) => isNumeric(records.map(({ record }) => record[index])));
+  return { columns, rows, padded, numeric: new Set(numeric) };
 }
 
 /** The library counts a line end of two characters twice in quotes. */
 function breaksIn(text: string): number {
   return text.split(/\r\n|\n|\r/).length - 1;
+}
+
+/** What begins with 0 is the number of a telephone or a town. */
+const NUMBER = /^[+-]?(?:0|[1-9][0-9']*)(?:[.,][0-9]+)?$/;
+
+function isNumeric(values: readonly (string | undefined)[]): boolean {
+  const written = values.map((value = "") => value.trim()).filter((value) => value !== "");
+  return written.length > 0 && written.every((value) => NUMBER.test(value));
 }
 
 const MAX_COLUMN_LENGTH = 40;

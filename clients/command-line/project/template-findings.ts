@@ -12,6 +12,7 @@ import {
   findInputsUse,
   findOldTypeNames,
   findStandardInputs,
+  findTextArithmetic,
   inputNames,
   readsDataFile,
 } from "../../template/template-findings.ts";
@@ -29,6 +30,7 @@ import {
   withInputs,
 } from "./inputs.ts";
 import { collectProject, type Project, type ProjectOptions, shownPath } from "./project.ts";
+import { describeTabsInFiles } from "./tabs.ts";
 
 interface HandedOver {
   /** Of `--input`. */
@@ -101,6 +103,7 @@ export function handOver(project: Project, given: HandedOver, doing: string): Pr
   const notes = [
     ...(unused === null ? describeInputs(project, readers, inputs) : [unused]),
     ...describeOldTypeNames(project),
+    ...describeTabsInFiles(project),
   ];
   return withInputs({ ...project, notes: [...project.notes, ...notes.map(printableLine)] }, inputs);
 }
@@ -184,6 +187,19 @@ function describeInputs(project: Project, readers: readonly InputReader[], input
   return given
     .filter((key) => !known.has(key))
     .map((key) => `No source reads the input ${key}.${didYouMean(similarName(key, known))}`);
+}
+
+/** Sentences about templates that compute with the texts of CSV. @param columns those that have nothing but numbers */
+export function describeTextArithmetic(project: Project, columns: ReadonlySet<string>): string[] {
+  const { sourceKey, source, files } = project;
+  const own = [{ key: sourceKey, bytes: source }, ...files].filter(({ key }) => packageRoot(key) === "");
+  return own.flatMap(({ key, bytes }) => {
+    const template = typstTemplate(key, bytes, sourceKey);
+    const found = template === null ? null : findTextArithmetic(template, columns);
+    if (template === null || found === null) return [];
+    const place = placeOf(project, { key, text: template.text, offset: found.offset });
+    return [printableLine(`${place} ${found.message}. All values of CSV are text.`)];
+  });
 }
 
 /** A line for each place in the project, which the caller can mend, and for each package. */

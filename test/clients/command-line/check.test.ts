@@ -1,6 +1,7 @@
 /** `check` with the real Typst: the author sees the lines of their own files. */
 import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { execa } from "execa";
 import { PNG } from "pngjs";
 import { describe, expect, it } from "vitest";
 import { constraintsDocument } from "../../../rules/constraints.ts";
@@ -75,6 +76,19 @@ describe("what Typst loses silently is named", () => {
     ["is none, but a backslash and a letter", "#data.hours", { hours: "Mon\\t9" }],
   ])("not if the tab %s", async (_what, source, data) => {
     expect(await noteOnTabs(source, data)).toBeNull();
+  });
+
+  it.each([
+    ["h.json", '{"hours":["Mon\\t9"]}', '#json("h.json").hours.first()', 'json("h.json").hours.at(0)'],
+    ["h.csv", "day,open\nMon\t9,x\n", '#csv("h.csv")', "h.csv:2"],
+    ["h.txt", "a\n\nMon\t9", '#read("h.txt")', "h.txt:3"],
+    ["h.yaml", 'a: "Mon\\t9"', '#yaml("h.yaml")', "h.yaml:1"],
+    ["h.json", '{\n\t"hours": "Mon 9"\n}', '#json("h.json").hours', null],
+    ["h.tsv", "Mon\t9", '#csv("h.tsv", delimiter: "\t")', null],
+    ["h.txt", "Mon\t9", '#raw(read("h.txt"))', null],
+  ])("if the file %s that the source reads has a tab: %j, %s", async (name, content, source, place) => {
+    const { stderr } = await checkSource(source, { [name]: content });
+    expect(/note: (.*) has a tab/.exec(stderr)?.[1] ?? null).toBe(place);
   });
 
   it("if a link is no valid address, and not if it is", async () => {
@@ -263,6 +277,16 @@ describe("--watch checks again", () => {
     await mkdir(at("x"));
     await expectCheckAfter(() => writeFile(at("x/data.json"), DATA));
     expect(watch.seen).toContain("main.typ compiles.");
+  });
+
+  it("once after a file is written under another name and renamed", async () => {
+    const { watch, at } = await watchIn({ "t/main.typ": "x" }, "check", "t");
+    for (let round = 1; round <= 4; round++) {
+      // Programs of their own take long enough for the first file to be noticed.
+      await execa("sh", ["-c", "cp main.typ .main.typ.new && mv .main.typ.new main.typ"], { cwd: at("t") });
+      await expect.poll(() => watch.seen.split("compiles.").length).toBeGreaterThan(round + 1);
+    }
+    expect(watch.seen.match(/has changed/g)).toHaveLength(4);
   });
 
   it("after a library above the folder is deleted and written anew", async () => {

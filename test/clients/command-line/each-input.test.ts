@@ -195,6 +195,18 @@ describe("CSV", () => {
     }
   });
 
+  it.each([
+    ["a,b\n10,20\n", "note: a.typ:2 computes with data.a, a text, which Typst joins: write decimal(data.a). "],
+    ["a;b\n1,50;2\n;3\n", "note: a.typ:2 computes with data.a"],
+    ["a,b\n1,x\n", ""],
+    ["a,b\n0171,2\n", ""],
+    ['{"a":1,"b":2}\n{"a":1,"b":3}', ""],
+  ])("of %j whose numbers a template adds as texts is noted, as %j", async (content, note) => {
+    const { stderr } = await renderEach("p.txt", content, { source: "Sum:\n#(data.a + data.b)" });
+    expect(/^note: .*/m.exec(stderr)?.[0] ?? "").toMatch(new RegExp(`^${RegExp.escape(note)}`));
+    expect(stderr.includes("note")).toBe(note !== "");
+  });
+
   it("has values that are text, and the message of a schema says what to do", async () => {
     const folder = await makeProject({
       "a.typ": "#data",

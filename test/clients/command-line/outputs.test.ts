@@ -114,6 +114,24 @@ it.each(["--report", "--junit"])("test %s writes the file that a link leads to, 
 });
 
 describe("--each", () => {
+  it("fails for the rows whose files cannot be written, which are not sent, and makes the others", async () => {
+    const { run, service, at, read } = await makePlace();
+    await writeFile(at("a.typ"), "#data.n");
+    await writeFile(
+      at("rows.jsonl"),
+      '{"d":"a","n":"b"}\n{"d":"a","n":"out"}\n{"d":"no","n":"c"}\n{"d":"no","n":"d"}\n',
+    );
+    await mkdir(at("a"));
+    await writeFile(at("a/b.pdf"), "old", { mode: 0o444 });
+    await writeFile(at("no"), "a file, no folder");
+    const args = ["render", "a.typ", "--each", "rows.jsonl", "--overwrite", "-o", "{d}/{n}.pdf"] as const;
+    const { exitCode, stderr } = await run(...args);
+    expect(stderr).toContain("line 1, a/b.pdf: a/b.pdf is read-only, so nothing was written.\n");
+    expect(stderr).toContain("line 4, no/d.pdf: no/d.pdf cannot be written");
+    expect(stderr).toContain("1 of 4 documents rendered, 3 failed.");
+    expect([exitCode, service.bodies.length, await read("a/out.pdf")]).toEqual([8, 1, PDF]);
+  });
+
   it("follows no link out of the project, and opens no device", async () => {
     const { run, service, at } = await makePlace();
     await writeFile(at("a.typ"), USES_DATA);

@@ -9,6 +9,7 @@ import {
   findDataFile,
   findInputsUse,
   findOldTypeNames,
+  findTextArithmetic,
   inputNames,
 } from "../../../clients/template/template-findings.ts";
 
@@ -217,4 +218,34 @@ it.each([
   const { stderr } = await execa(typstPath(), ["compile", "-", "-"], { input: source, reject: false });
   const [, message = ""] = /^error: (.*)$/m.exec(stderr) ?? [];
   expect(olderTypstHint(message, source)).toContain(`since Typst 0.15, ${told}`);
+});
+
+describe("texts that are taken for numbers", () => {
+  const found = (text: string) => {
+    const finding = findTextArithmetic(parseTemplate(text), new Set(["wood", "glue"]));
+    return finding === null ? null : /computes with (.*), a text, which Typst (\w+)/.exec(finding.message)?.slice(1);
+  };
+
+  it.each([
+    ["#(data.wood + data.glue)", "data.wood", "joins"],
+    ['#(row.at("wood") + row.glue)', 'row.at("wood")', "joins"],
+    ["#(data.wood, data.glue).sum()", "data.wood", "joins"],
+    ["#let w = data.wood\n#let both = (w, data.glue)\n#both.sum(default: 0)", "data.wood", "joins"],
+    ["#(data.glue * 3)", "data.glue", "repeats"],
+    ["#if data.glue < data.wood [less]", "data.glue", "orders"],
+    ["#if data.wood == 1 [one]", "data.wood", "never"],
+  ])("are found in %s", (text, shown, verb) => {
+    expect(found(text)).toEqual([shown, verb]);
+  });
+
+  it.each([
+    ["#(float(data.wood) + decimal(data.glue))"],
+    ['#("No. " + data.wood + data.glue)'],
+    ["#(data.name + data.wood)"],
+    ['#if data.wood == "1" [one]'],
+    ["#(data.wood, data.glue).join(1)"],
+    ["data.wood + data.glue, $data.wood + data.glue$"],
+  ])("are not in %s", (text) => {
+    expect(found(text)).toBeNull();
+  });
 });

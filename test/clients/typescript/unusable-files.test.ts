@@ -127,6 +127,17 @@ describe("a file that is cut off", async () => {
     const half = Buffer.alloc(GREY_JPEG.length);
     GREY_JPEG.copy(half, 0, 0, GREY_JPEG.length - 4);
     expect(saidOf("a.jpg", half)).toBe(CUT_OFF);
+    expect(saidOf("a.gif", Buffer.concat([GIF_IMAGE.subarray(0, -1), Buffer.alloc(9)]))).toBe(CUT_OFF);
+    const webp = (zeros: number) => {
+      const pixels = Buffer.alloc(1000, 1).fill(0, 1000 - zeros);
+      const chunks = [Buffer.from("WEBPVP8 \xe8\x03\0\0", "latin1"), pixels, Buffer.from("EXIF\xe8\x03\0\0", "latin1")];
+      const content = Buffer.concat([...chunks, Buffer.alloc(1000)]);
+      const head = Buffer.from("RIFF....");
+      head.writeUInt32LE(content.length, 4);
+      return Buffer.concat([head, content]);
+    };
+    expect(saidOf("a.webp", webp(3))).toBeNull();
+    expect(saidOf("a.webp", webp(500))).toBe(CUT_OFF);
   });
 
   it("is a JPEG without an error of Typst", async () => {
