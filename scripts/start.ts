@@ -27,6 +27,9 @@ import { vendoredSettings } from "./vendoring/folders.ts";
 /** The edge refuses any other `Host`: a page of a site whose name resolves to this machine must not reach it. */
 const LOOPBACK_NAMES = [LOOPBACK, "localhost", "[::1]"];
 
+/** As the images, the units of systemd and `wrangler.toml` set them: a template that fits there with its packages fits here. */
+const DEPLOYED_LIMITS = { SERVICE_MAX_INLINE_FILES: "256", SERVICE_MAX_INLINE_FILE_BYTES: "2097152" };
+
 /** A stop that takes longer waits for renders. */
 const IDLE_STOP_MILLISECONDS = 500;
 /** Without the edge, no render has a client, so the backend stops them and removes their files. */
@@ -143,5 +146,5 @@ async function startBoth(
 /** The service's own settings from the environment: the same names at the edge and in the backend. */
 function serviceSettings(): Record<string, string> {
   const entries = Object.entries(process.env).map(([name, value = ""]) => [name, value] as const);
-  return Object.fromEntries(entries.filter(([name]) => name.startsWith("SERVICE_")));
+  return { ...DEPLOYED_LIMITS, ...Object.fromEntries(entries.filter(([name]) => name.startsWith("SERVICE_"))) };
 }

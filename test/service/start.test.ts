@@ -122,7 +122,10 @@ describe("npm start", () => {
     expect([page[1], page[2]]).toEqual([url.toString(), SECRET]);
     expect((await fetch(page[1] ?? "")).headers.get("Content-Type")).toBe("text/html; charset=utf-8");
     expect(service.errors()).toMatch(/^WARNING: SERVICE_SANDBOX=none: /m);
-    const answer = await clientOf(url).render({ source: "x" }, { headers: { "X-Service-Api-Token": SECRET } });
+    // As many files as the images take, of which one is as large.
+    const small = Array.from({ length: 255 }, (_, index) => [`package/${index}.typ`, textFile("")]);
+    const files = Object.fromEntries([...small, ["package/large.typ", textFile("x".repeat(2 * 1024 ** 2))]]);
+    const answer = await clientOf(url).render({ source: "x", files }, { headers: { "X-Service-Api-Token": SECRET } });
     expect([answer.status, await answer.text()]).toEqual([200, expect.stringMatching(/^%PDF-/)]);
 
     for (const [host, status] of [
