@@ -5,7 +5,14 @@ import {
   MAX_DISCARDED_BYTES,
 } from "../protocol/body-collector.ts";
 import { FORWARDED_PREFIX_HEADER, NOT_STORED_HEADERS, parseForwardedPrefix } from "../protocol/headers.ts";
-import { PROBLEM_MEDIA_TYPE, PROBLEMS, type Problem, problemDocument, problemInstance } from "../rules/problem.ts";
+import {
+  PROBLEM_MEDIA_TYPE,
+  PROBLEMS,
+  type Problem,
+  problemDocument,
+  problemInstance,
+  retryAfterSeconds,
+} from "../rules/problem.ts";
 import { FairLimit } from "./body/fair-limit.ts";
 import { WALL_CLOCK } from "./clock.ts";
 import type { EdgeContext } from "./context.ts";
@@ -18,12 +25,10 @@ export function problemAnswer(context: EdgeContext, problem: Problem): Answer {
   context.record.problem = problem;
   const prefix = parseForwardedPrefix(context.request.headers.get(FORWARDED_PREFIX_HEADER));
   const document = problemDocument(problem, problemInstance(context.request.url, context.requestId, prefix));
+  const seconds = retryAfterSeconds(problem);
   return {
     status: PROBLEMS[problem.code].status,
-    headers: {
-      ...PROBLEM_HEADERS,
-      ...(problem.code === "render_queue_full" && { "Retry-After": String(problem.context.retry_after) }),
-    },
+    headers: { ...PROBLEM_HEADERS, ...(seconds !== null && { "Retry-After": String(seconds) }) },
     body: JSON.stringify(document),
   };
 }

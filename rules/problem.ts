@@ -294,6 +294,15 @@ export function renderQueueFull(cause: CapacityCause, retryAfterSeconds: number)
   return { ...problem("render_queue_full", detail, { retry_after: retryAfterSeconds }), cause };
 }
 
+/** Whoever gets a 408 without `Retry-After` may send the render again at once, as OkHttp does by itself. */
+export const TIMEOUT_RETRY_SECONDS = 1;
+
+/** What `Retry-After` says of a problem; null if it is not sent. */
+export function retryAfterSeconds(problem: Problem): number | null {
+  if (problem.code === "render_queue_full") return problem.context.retry_after;
+  return problem.code === "render_timeout" ? TIMEOUT_RETRY_SECONDS : null;
+}
+
 /** @param declaredSize what `Content-Length` says, or null */
 export function requestTooLarge(declaredSize: number | null, limit: number): Problem {
   return problem("request_too_large", `The request body is over the limit of ${limit} bytes.`, {

@@ -23,13 +23,15 @@ import {
   problem,
   problemDocument,
   problemInstance,
+  retryAfterSeconds,
   serviceUnavailable,
 } from "../../rules/problem.ts";
 
 export function sendProblem(request: FastifyRequest, reply: FastifyReply, sent: Problem): FastifyReply {
   const prefix = parseForwardedPrefix(String(request.headers[FORWARDED_PREFIX_HEADER.toLowerCase()] ?? ""));
   const instance = problemInstance(`${request.protocol}://${request.host}${request.url}`, request.id, prefix);
-  if (sent.code === "render_queue_full") reply.header("Retry-After", sent.context.retry_after);
+  const seconds = retryAfterSeconds(sent);
+  if (seconds !== null) reply.header("Retry-After", seconds);
   return reply
     .code(PROBLEMS[sent.code].status)
     .headers({

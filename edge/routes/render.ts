@@ -3,7 +3,7 @@ import { BodyCollector, NO_MEMORY_RETRY_SECONDS } from "../../protocol/body-coll
 import { parseServerTiming, SERVER_TIMING_HEADER } from "../../protocol/headers.ts";
 import { fileHeaders } from "../../protocol/rendered-file.ts";
 import type { Output } from "../../rules/output-options.ts";
-import { renderQueueFull } from "../../rules/problem.ts";
+import { renderQueueFull, TIMEOUT_RETRY_SECONDS } from "../../rules/problem.ts";
 import { parseRenderRequest } from "../../rules/render-request.ts";
 import { declaredSize, type RequestHead, validateDeclaredSize, validateMediaType } from "../../rules/request-head.ts";
 import { type AnswerBody, describeBody, problemOf, problemOfLength } from "../backends/backend-answer.ts";
@@ -95,6 +95,7 @@ function clientResponse(
   if (!isFile) record.problem = problemOf(answer);
   const headers = {
     ...(isFile ? fileHeaders(output) : PROBLEM_HEADERS),
+    ...(record.problem?.code === "render_timeout" && { "Retry-After": String(TIMEOUT_RETRY_SECONDS) }),
     // The runtime sends exactly as many bytes as this field says.
     ...(length !== null && { "Content-Length": String(length) }),
   };

@@ -194,7 +194,7 @@ it.each(BACKEND_CAPACITY_CAUSES)("passes on why the only backend refuses a rende
 it.each(Object.keys(CAUSES.render_timeout))("logs why a backend has ended a render: %s", async (cause) => {
   standIn(problem("render_timeout", cause));
   const [edge, answer] = await refused();
-  expect(answer.status).toBe(408);
+  expect([answer.status, answer.headers.get("Retry-After")]).toEqual([408, "1"]);
   const { line } = await told(edge, answer);
   expect(line).toMatchObject({ code: "render_timeout", timeoutCause: cause });
   // The backend counts its timeouts itself.

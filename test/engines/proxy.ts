@@ -44,6 +44,8 @@ export async function expectBodies(pid: number, proxy: string, tooLarge: readonl
       throw new Error(`${bytes} bytes through ${proxy}: ${status} ${body.slice(0, 300)}`);
     }
   }
+  const { status: version } = await curl(pid, `${PROXY_URL}/health`, "--write-out", "\n%{http_version}");
+  if (version !== 2) throw new Error(`${proxy} speaks HTTP/${version} with browsers`);
   for (const path of ["/metrics", "/%6Detrics"]) {
     const { status } = await curl(pid, `${PROXY_URL}${path}`);
     if (status !== 404) throw new Error(`${proxy} answers ${path} with ${status}`);

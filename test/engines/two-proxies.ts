@@ -52,7 +52,7 @@ const HAPROXY: Proxy = {
 
 /** Debian's a2enmod enables these for the page's steps, or Debian itself. */
 const MODULES =
-  "mpm_event authz_core reqtimeout alias headers ssl proxy proxy_http proxy_balancer lbmethod_byrequests slotmem_shm";
+  "mpm_event authz_core reqtimeout alias headers http2 ssl proxy proxy_http proxy_balancer lbmethod_byrequests slotmem_shm";
 
 const APACHE: Proxy = {
   name: "Apache httpd",

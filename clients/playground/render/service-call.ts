@@ -56,6 +56,13 @@ let current: { readonly token: string; readonly client: ServiceClient } | undefi
 /** Sent instead of the client's own encoding: megabytes are not encoded again for each render. */
 let body: Uint8Array<ArrayBuffer> | null = null;
 
+/**
+ * On a connection that it has used, Chromium sends a render again by itself after a 408. It keeps connections with and without
+ * credentials apart, and the edge closes each one after a render, so that none is used twice. HTTPS is for proxies, which
+ * speak HTTP/2, where this does not happen, and which may ask for a cookie.
+ */
+const CREDENTIALS = location.protocol === "http:" ? "omit" : "same-origin";
+
 /** The client of the tab's token, which knows the limit on outputs. The page itself validates, and tries again. */
 function clientOf(token: string): ServiceClient {
   if (current?.token === token) return current.client;
@@ -64,7 +71,7 @@ function clientOf(token: string): ServiceClient {
     token,
     checkBeforeSending: false,
     retry: false,
-    fetch: (input, init) => fetch(input, init?.method === "POST" ? { ...init, body } : init),
+    fetch: (input, init) => fetch(input, init?.method === "POST" ? { ...init, body, credentials: CREDENTIALS } : init),
   });
   current = { token, client };
   return client;

@@ -56,7 +56,9 @@ export class Exchange implements ClientRequest {
     }
     // What is left of a body would be taken for the next request.
     // Behind a request for an upgrade, which is not granted, Node reads no other one.
-    const isLast = isClosing || !this.#request.complete || this.#request.headers.upgrade !== undefined;
+    // Chromium sends a POST again by itself after a 408, unless the connection is new.
+    const { origin, upgrade } = this.#request.headers;
+    const isLast = isClosing || !this.#request.complete || upgrade !== undefined || origin !== undefined;
     if (isLast) response.shouldKeepAlive = false;
     if (body === null || typeof body === "string" || body instanceof Uint8Array) {
       const isBare = STATUS_WITHOUT_BODY.test(String(status)) || this.method === "HEAD";

@@ -120,7 +120,11 @@ const PROBLEM_RESPONSES = {
     "The path does not support this method. `Allow` lists those that it does.",
     { Allow: "Allow" },
   ],
-  RenderTimeout: [408, "The render took too long, or too much processor time.", TIMED],
+  RenderTimeout: [
+    408,
+    "The render took too long, or too much processor time.",
+    { "Retry-After": "RetryAfter", ...TIMED },
+  ],
   TooLarge: [413, "The request, something in it or the output is over its limit.", TIMED],
   CompileFailed: [422, "Typst could not produce the requested output from this template.", TIMED],
   QueueFull: [

@@ -120,6 +120,7 @@ describe("Typst that takes too long", () => {
     const seconds = (performance.now() - started) / 1000;
     const { context } = await expectOutcome(backend, answer, "render_timeout");
     expect(context).toEqual({ timeout_secs: TIMEOUT_SECONDS });
+    expect(answer.headers.get("Retry-After")).toBe("1");
     expect(seconds).toBeGreaterThan(TIMEOUT_SECONDS - 0.05);
     expect(await timeouts(backend)).toEqual({ ...NO_TIMEOUT, wall_clock: 1 });
     const pids = await writtenPids(typst, "self", "child", "grandchild");
