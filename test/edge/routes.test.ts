@@ -1,4 +1,4 @@
-/** The edge's routes, inside workerd: what is open, what is protected, and the problems of everything else. */
+/** The edge's routes, inside workerd: what is open, and the constraints. What else there is of methods, targets and tokens: test/service/edge/raw-requests.test.ts. */
 import { env } from "cloudflare:workers";
 import { describe, expect, it } from "vitest";
 import app from "../../edge/platform/cloudflare/worker.ts";
@@ -8,41 +8,6 @@ import { API_TOKEN } from "../support/tokens.ts";
 import { BASE_URL, expectProblem, send } from "./send.ts";
 
 const WITH_TOKEN = { headers: { "X-Service-Api-Token": API_TOKEN } };
-const REQUEST_ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
-
-/** A body of one byte, and whether it has been read. */
-function watchedBody() {
-  let isRead = false;
-  const body = new ReadableStream(
-    {
-      type: "bytes",
-      pull(controller) {
-        isRead = true;
-        controller.enqueue(new Uint8Array(1));
-        controller.close();
-      },
-    },
-    { highWaterMark: 0 },
-  );
-  return { body, isRead: () => isRead };
-}
-
-/** A body of chunks of 1 MiB, as that of every request that arrives over the network. */
-function endlessBody() {
-  let pulledBytes = 0;
-  const body = new ReadableStream(
-    {
-      type: "bytes",
-      pull(controller) {
-        pulledBytes += 1024 * 1024;
-        controller.enqueue(new Uint8Array(1024 * 1024));
-      },
-    },
-    { highWaterMark: 0 },
-  );
-  return { body, pulledBytes: () => pulledBytes };
-}
-
 describe("open routes", () => {
   it("answer /health with the status ok", async () => {
     const answer = await send("/health");
@@ -58,78 +23,6 @@ describe("open routes", () => {
     expect(answer.headers.get("Content-Type")).toBe("application/json");
     expect(await answer.json()).toEqual(JSON.parse(JSON.stringify(document)));
   });
-
-  it("serve a static document under another spelling of its path too", async () => {
-    expect(await (await send("/output-rules%2Ejson")).json()).toHaveProperty("output_rules_version");
-  });
-
-  it("report a backend that is not there in /metrics and do not fail", async () => {
-    const answer = await send("/metrics");
-    expect(answer.status).toBe(200);
-    expect(answer.headers.get("Content-Type")).toBe("text/plain; version=0.0.4; charset=utf-8");
-    expect(await answer.text()).toContain('service_origin_absent{origin="backend-1"} 1\n');
-  });
-
-  it("give every response its own request id and forbid sniffing", async () => {
-    const answers = await Promise.all(
-      ["/health", "/health", "/error-codes.json", "/nowhere"].map((path) => send(path)),
-    );
-    const ids = answers.map((answer) => answer.headers.get("X-Request-Id") ?? "");
-    expect(new Set(ids).size).toBe(ids.length);
-    for (const id of ids) expect(id).toMatch(REQUEST_ID);
-    for (const answer of answers) expect(answer.headers.get("X-Content-Type-Options")).toBe("nosniff");
-  });
-});
-
-describe("the token", () => {
-  const wrongTokens = [undefined, `${API_TOKEN}x`];
-
-  it.each(
-    wrongTokens.flatMap((token) => [
-      ["GET", "/v1/constraints", token],
-      ["POST", "/v1/render", token],
-    ]),
-  )("is rejected for %s %s when it is %j", async (method, path, token) => {
-    const headers: Record<string, string> = token === undefined ? {} : { "X-Service-Api-Token": token };
-    const body = await expectProblem(await send(path ?? "", { method: method ?? "", headers }), "forbidden");
-    expect(body.context).toEqual({});
-  });
-
-  it("is checked before the body, of which only a bounded amount is read and discarded", async () => {
-    const { body, pulledBytes } = endlessBody();
-    // Directly to the application, because the runtime itself reads ahead.
-    const request = new Request(`${BASE_URL}/v1/render`, { method: "POST", body });
-    await expectProblem(await app.fetch(request, env), "forbidden");
-    expect(pulledBytes()).toBeGreaterThan(60 * 1024 * 1024);
-    expect(pulledBytes()).toBeLessThan(70 * 1024 * 1024);
-  });
-
-  it("is refused without reading the body of a client that waits to be asked for it", async () => {
-    const { body, isRead } = watchedBody();
-    const init = { method: "POST", headers: { Expect: "100-continue" }, body };
-    await expectProblem(await app.fetch(new Request(`${BASE_URL}/v1/render`, init), env), "forbidden");
-    expect(isRead()).toBe(false);
-  });
-
-  it("may be missing in any number of requests, and the body of each is read and discarded", async () => {
-    // One caller may have 32 bodies discarded at once.
-    for (let count = 0; count < 33; count++) {
-      const { body, isRead } = watchedBody();
-      await app.fetch(new Request(`${BASE_URL}/v1/render`, { method: "POST", body }), env);
-      expect(isRead()).toBe(true);
-    }
-  });
-});
-
-it("a body that is too large is discarded, also if its client has waited to be asked for it", async () => {
-  const { body, pulledBytes } = endlessBody();
-  const init = {
-    method: "POST",
-    headers: { ...WITH_TOKEN.headers, "Content-Type": "application/json", Expect: "100-continue" },
-    body,
-  };
-  await expectProblem(await app.fetch(new Request(`${BASE_URL}/v1/render`, init), env), "request_too_large");
-  expect(pulledBytes()).toBeGreaterThan(80 * 1024 * 1024);
 });
 
 describe("GET /v1/constraints", () => {
@@ -173,40 +66,5 @@ describe("GET /v1/constraints", () => {
     await expectProblem(await send("/v1/constraints", { headers: { "If-None-Match": etag } }), "forbidden");
     const other = await send("/v1/constraints", { headers: { ...WITH_TOKEN.headers, "If-None-Match": '"other"' } });
     expect(other.status).toBe(200);
-  });
-});
-
-describe("unknown paths and methods", () => {
-  it.each(["/v1", "/v1/", "/v1/render/", "/v1/Render", "/v2/render", "/static/error-codes.json", "/toString"])(
-    "answers 404 at %s",
-    async (path) => {
-      await expectProblem(await send(path), "not_found");
-    },
-  );
-
-  it.each([
-    ["GET", "/v1/render", "POST, OPTIONS"],
-    ["PUT", "/v1/render", "POST, OPTIONS"],
-    ["POST", "/v1/constraints", "GET, HEAD, OPTIONS"],
-    ["DELETE", "/health", "GET, HEAD, OPTIONS"],
-    ["POST", "/metrics", "GET, HEAD, OPTIONS"],
-    ["POST", "/error-codes.json", "GET, HEAD, OPTIONS"],
-  ])("answer 405 to %s %s and name the allowed methods", async (method, path, allowed) => {
-    const answer = await send(path, { method });
-    expect(answer.headers.get("Allow")).toBe(allowed);
-    await expectProblem(answer, "method_not_allowed");
-  });
-
-  it("answer OPTIONS with the allowed methods, and 404 for an unknown path", async () => {
-    const answer = await send("/v1/render", { method: "OPTIONS" });
-    expect([answer.status, answer.headers.get("Allow")]).toEqual([204, "POST, OPTIONS"]);
-    await expectProblem(await send("/nowhere", { method: "OPTIONS" }), "not_found");
-  });
-
-  it("answer OPTIONS without reading its body: only that of a refused request is discarded", async () => {
-    const { body, isRead } = watchedBody();
-    const request = new Request(`${BASE_URL}/v1/render`, { method: "OPTIONS", body });
-    expect((await app.fetch(request, env)).status).toBe(204);
-    expect(isRead()).toBe(false);
   });
 });

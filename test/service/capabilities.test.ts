@@ -8,6 +8,7 @@ import { addPackages } from "../../scripts/packages/package-folder.ts";
 import { packageArchive, startPackageRegistry } from "../support/clients/package-registry.ts";
 import { LIBERATION_FAMILY, LIBERATION_FOLDER } from "../support/fonts.ts";
 import { readPdf } from "../support/readers/pdf-reader.ts";
+import { EDGE_PLATFORMS } from "../support/service/service-parts.ts";
 import {
   sharedService,
   startBackendAlone,
@@ -51,12 +52,13 @@ it("a backend whose folder of packages is not complete does not start, and says 
   await expect(startBackendAlone(settings)).rejects.toThrow("SERVICE_PACKAGE_PATH: ");
 });
 
-describe("two backends with different fonts and packages", () => {
+describe.each(EDGE_PLATFORMS)("two backends with different fonts and packages, and the edge on %s", (platform) => {
   let service: TestService;
 
   beforeAll(async () => {
     const { backend } = await sharedService();
     service = await startTestService({
+      platform,
       // The shared backend has fewer.
       backendSettings: { SERVICE_FONT_PATHS: LIBERATION_FOLDER },
       otherBackendUrls: [backend.url.origin],

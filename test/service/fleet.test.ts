@@ -6,6 +6,7 @@ import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { ENDLESS, NO_TIME_LIMIT } from "../support/backend/bombs.ts";
 import { metricsAt, sampleValue } from "../support/readers/metrics-text.ts";
 import { declared, RawConnection, renderHead, renderRequest } from "../support/service/raw-connection.ts";
+import { EDGE_PLATFORMS } from "../support/service/service-parts.ts";
 import { FAULTS, startFleet, startFleetEdge, startLoad, type TestFleet } from "../support/service/test-fleet.ts";
 import { backendEnvironment, clientOf } from "../support/service/test-service.ts";
 import { API_TOKEN, BACKEND_TOKEN } from "../support/tokens.ts";
@@ -78,11 +79,11 @@ it("each of 120 mixed requests, many at once, gets its own answer", async () => 
 });
 
 describe("under load", () => {
-  describe("while one of three backends fails and comes back", () => {
+  describe.each(EDGE_PLATFORMS)("while one of three backends fails and comes back, with the edge on %s", (platform) => {
     let fleet: TestFleet;
 
     beforeAll(async () => {
-      fleet = await startFleet(3, backendEnvironment(), true);
+      fleet = await startFleet(3, backendEnvironment(), platform);
       return () => fleet.stop();
     });
 

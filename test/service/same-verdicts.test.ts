@@ -5,7 +5,8 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { type RenderBody, renderInit } from "../support/backend/test-backend.ts";
 import { type ContractCode, expectProblem } from "../support/problems.ts";
-import { startTestService, type TestService } from "../support/service/test-service.ts";
+import { EDGE_PLATFORMS } from "../support/service/service-parts.ts";
+import { type SharedService, sharedService } from "../support/service/test-service.ts";
 import { API_TOKEN } from "../support/tokens.ts";
 
 const SETTINGS = {
@@ -14,12 +15,7 @@ const SETTINGS = {
   SERVICE_MAX_STRING_BYTES: "200",
 };
 
-let service: TestService;
-
-beforeAll(async () => {
-  service = await startTestService({ settings: SETTINGS });
-  return () => service.stop();
-});
+let service: SharedService;
 
 const text = (content: string) => ({ encoding: "text", content });
 const withFiles = (files: object) => ({ source: "x", files });
@@ -67,34 +63,40 @@ async function expectSame(code: ContractCode, [edge, backend]: [Verdict, Verdict
   for (const { answer } of [edge, backend]) await expectProblem(answer, code);
 }
 
-describe("the edge and the backend reject in the same words", () => {
-  it.each(REJECTED)("%s: %s", async (_what, code, body) => {
-    await expectSame(code, await bothVerdicts(body));
+describe.each(EDGE_PLATFORMS)("with the edge on %s", (platform) => {
+  beforeAll(async () => {
+    service = await sharedService(SETTINGS, platform);
   });
 
-  it.each(["text/plain", "application/json; charset=utf-16", "json"])("a body that is %s", async (type) => {
-    await expectSame("invalid_request", await bothVerdicts({ source: "x" }, { "Content-Type": type }));
+  describe("the edge and the backend reject in the same words", () => {
+    it.each(REJECTED)("%s: %s", async (_what, code, body) => {
+      await expectSame(code, await bothVerdicts(body));
+    });
+
+    it.each(["text/plain", "application/json; charset=utf-16", "json"])("a body that is %s", async (type) => {
+      await expectSame("invalid_request", await bothVerdicts({ source: "x" }, { "Content-Type": type }));
+    });
+
+    it("a body with a content coding", async () => {
+      await expectSame("invalid_request", await bothVerdicts({ source: "x" }, { "Content-Encoding": "br" }));
+    });
+
+    it("a wrong token, except that each names its own header field", async () => {
+      const headers = { "X-Service-Api-Token": "wrong", "X-Service-Backend-Token": API_TOKEN };
+      const [edge, backend] = await bothVerdicts({ source: "x" }, headers);
+      await expectSame("forbidden", [{ ...edge, text: edge.text.replace("-Api-", "-Backend-") }, backend]);
+    });
   });
 
-  it("a body with a content coding", async () => {
-    await expectSame("invalid_request", await bothVerdicts({ source: "x" }, { "Content-Encoding": "br" }));
-  });
-
-  it("a wrong token, except that each names its own header field", async () => {
-    const headers = { "X-Service-Api-Token": "wrong", "X-Service-Backend-Token": API_TOKEN };
-    const [edge, backend] = await bothVerdicts({ source: "x" }, headers);
-    await expectSame("forbidden", [{ ...edge, text: edge.text.replace("-Api-", "-Backend-") }, backend]);
-  });
-});
-
-describe("the edge and the backend both accept", () => {
-  it.each([
-    ["a source at its limit", { source: "x".repeat(1000) }],
-    ["data at its limit", withData({ ["k".repeat(200)]: "é".repeat(100) })],
-    ["data nested as deep as may be", `{"source":"x","data":${"[".repeat(127)}${"]".repeat(127)}}`],
-    ["the largest double", '{"source":"#data.at(0)","data":[1.7976931348623157e308]}'],
-  ] as const)("%s", async (_what, body) => {
-    const verdicts = await bothVerdicts(body);
-    expect(verdicts.map(({ answer }) => answer.status)).toEqual([200, 200]);
+  describe("the edge and the backend both accept", () => {
+    it.each([
+      ["a source at its limit", { source: "x".repeat(1000) }],
+      ["data at its limit", withData({ ["k".repeat(200)]: "é".repeat(100) })],
+      ["data nested as deep as may be", `{"source":"x","data":${"[".repeat(127)}${"]".repeat(127)}}`],
+      ["the largest double", '{"source":"#data.at(0)","data":[1.7976931348623157e308]}'],
+    ] as const)("%s", async (_what, body) => {
+      const verdicts = await bothVerdicts(body);
+      expect(verdicts.map(({ answer }) => answer.status)).toEqual([200, 200]);
+    });
   });
 });

@@ -7,9 +7,6 @@ import { DEFAULT_LIMITS, limitsFingerprint } from "../../../rules/limits.ts";
 import { API_TOKEN, BACKEND_TOKEN } from "../../support/tokens.ts";
 import { headOf } from "../answer-head.ts";
 import { BASE_URL } from "../send.ts";
-import { stopClocks } from "../still-clock.ts";
-
-const MEBIBYTE = 1024 ** 2;
 
 interface Sent {
   readonly url: string;
@@ -73,33 +70,6 @@ const lateBody = () =>
   });
 
 const isProbe = ({ headers }: Sent) => headers.get("X-Service-Caller") === "edge-probe";
-
-describe("a render", () => {
-  it.each([1, 262_144, 262_145, 3 * MEBIBYTE])("of %i bytes reaches a backend whole, with its length", async (size) => {
-    const [start, end] = ['{"source":"x"', "}"];
-    const body = `${start}${" ".repeat(Math.max(0, size - start.length - end.length))}${end}`;
-    const sent = standIn(() => pdf());
-    expect((await newEdge()(body)).status).toBe(200);
-    expect(sent[0]?.body).toBe(body);
-    expect(sent[0]?.init.redirect).toBe("manual");
-  });
-
-  it("tells a backend how much time it has, less the time of failed attempts", async () => {
-    stopClocks();
-    const sent = standIn((one) => {
-      if (new URL(one.url).host === "a" || sent.length > 1) return pdf();
-      vi.advanceTimersByTime(20_000);
-      return unreachable(one);
-    });
-    vi.spyOn(Math, "random").mockReturnValue(0.99);
-    const render = newEdge({ SERVICE_BACKEND_URLS: "http://a http://b", SERVICE_BACKEND_TIMEOUT_SECONDS: "60" });
-    expect((await render()).status).toBe(200);
-    const budgets = sent
-      .filter((one) => !isProbe(one))
-      .map((one) => one.headers.get("X-Service-Patience-Milliseconds"));
-    expect(budgets).toEqual(["55000", "40000"]);
-  });
-});
 
 const TWO = { SERVICE_BACKEND_URLS: "http://a http://b" };
 

@@ -146,26 +146,6 @@ describe("a valid request", () => {
 });
 
 describe("a rejected request", () => {
-  it("never reaches a backend", async () => {
-    const requests = standInBackend(pdfAnswer);
-    await expectProblem(await sendRender('{"sources":"x"}'), "invalid_request");
-    expect(requests).toEqual([]);
-  });
-
-  it("is rejected by the bytes read when no length is declared", async () => {
-    const limit = DEFAULT_LIMITS.max_request_body_bytes;
-    const chunks = Array.from({ length: 21 }, () => new Uint8Array(1024 * 1024));
-    const body = new ReadableStream({
-      pull(controller) {
-        const chunk = chunks.pop();
-        if (chunk === undefined) controller.close();
-        else controller.enqueue(chunk);
-      },
-    });
-    const { context } = await expectProblem(await sendRender(body), "request_too_large");
-    expect(context).toEqual({ limit });
-  });
-
   it.each([
     ["is not valid", '{"source":"x"', {}],
     ["has another media type", '{"source":"x"}', { "Content-Type": "text/plain" }],

@@ -56,6 +56,7 @@ if (!existsSync(PROGRAM)) {
 const token = randomBytes(24).toString("base64url");
 const backendToken = randomBytes(24).toString("base64url");
 const { edge, stop } = await startParts({
+  platform: "node",
   backend: { SERVICE_TYPST_BIN: typstPath, SERVICE_BACKEND_TOKENS: backendToken, SERVICE_LOG_LEVEL: "warn" },
   edge: { SERVICE_API_TOKENS: token, SERVICE_BACKEND_TOKEN: backendToken },
 });

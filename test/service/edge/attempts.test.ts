@@ -9,20 +9,16 @@ import { CAUSES } from "../../../rules/causes.ts";
 import { ENDLESS, NO_TIME_LIMIT } from "../../support/backend/bombs.ts";
 import { listenOnLoopback } from "../../support/loopback-server.ts";
 import { metricsAt, sampleValue } from "../../support/readers/metrics-text.ts";
-import { bodyOfSize, EDGE_PLATFORMS, startEdges, startOneEdge } from "../../support/service/edge-stage.ts";
+import { bodyOfSize, startEdges, startOneEdge } from "../../support/service/edge-stage.ts";
 import { startFaultyLink } from "../../support/service/faulty-link.ts";
 import { sendWithoutReading } from "../../support/service/raw-connection.ts";
-import { problemAnswer, ScriptedBackend } from "../../support/service/scripted-backend.ts";
+import { EDGE_PLATFORMS } from "../../support/service/service-parts.ts";
 import { clientOf, startBackendAlone } from "../../support/service/test-service.ts";
 import { UNREACHABLE_URL } from "../../support/tokens.ts";
 
 const KIBIBYTE = 1024;
 const MEBIBYTE = 1024 * KIBIBYTE;
 const SIZES = [30, 64 * KIBIBYTE, 100_000, MEBIBYTE, 20 * MEBIBYTE - 1] as const;
-/** Other numbers of them are simulated. */
-const MANY_BACKENDS = 30;
-/** How many edges of a test are new, so that they know nothing of their backends. */
-const FRESH_EDGES = 3;
 
 async function render(edge: URL, body: string): Promise<{ status: number; code: string; detail: string }> {
   const answer = await clientOf(edge).render(body);
@@ -156,53 +152,6 @@ describe.each(EDGE_PLATFORMS)("the edge on %s", (platform) => {
       await expect.poll(() => runningAt(backend.url)).toBe(0);
       await expectRender(edge);
       expect(await failuresOf(edge)).toEqual(new Set(["full"]));
-    });
-  });
-
-  describe(`one of ${MANY_BACKENDS} backends`, () => {
-    const SHOWN_SIZES = [30, MEBIBYTE, 20 * MEBIBYTE - 1];
-
-    it("that is the only one to run renders the first request of every edge, of every size", async () => {
-      const running = await new ScriptedBackend().start();
-      onTestFinished(() => running.stop());
-      const backends = [...Array(MANY_BACKENDS - 1).fill(UNREACHABLE_URL), running.url.origin];
-      const edges = await startEqualEdges(FRESH_EDGES * SHOWN_SIZES.length, backends);
-      for (const [index, edge] of edges.entries()) {
-        const body = bodyOfSize(SHOWN_SIZES[index % SHOWN_SIZES.length] ?? 0);
-        expect(await render(edge, body)).toMatchObject({ status: 200, detail: "" });
-      }
-    });
-
-    it.each([30, MEBIBYTE])("that is the only one not to be full renders every request of %i bytes", async (size) => {
-      const full = await Promise.all(Array.from({ length: MANY_BACKENDS - 1 }, () => new ScriptedBackend().start()));
-      const idle = await new ScriptedBackend().start();
-      onTestFinished(async () => {
-        for (const backend of [...full, idle]) await backend.stop();
-      });
-      const idleLoad = { "X-Service-Load": "running=0,waiting=0,slots=2" };
-      const fullLoad = { "X-Service-Load": "running=2,waiting=4,slots=2" };
-      idle.behaviour = (response) => idle.answer(response, idleLoad);
-      idle.elsewhere = (response) => response.writeHead(200, idleLoad).end();
-      for (const backend of full) {
-        backend.behaviour = problemAnswer("render_queue_full", { ...fullLoad, "Retry-After": "1" });
-        backend.elsewhere = (response) => response.writeHead(200, fullLoad).end();
-      }
-      const edges = await startEqualEdges(
-        FRESH_EDGES,
-        [...full, idle].map(({ url }) => url.origin),
-      );
-      const body = bodyOfSize(size);
-      const wasted = () => full.reduce((sum, { renders, probes }) => sum + renders.length + probes, 0);
-      for (const edge of edges) {
-        const beforeFirst = wasted();
-        expect(await render(edge, body)).toMatchObject({ status: 200, detail: "" });
-        // A large body travels to one that is full once: then the others are asked first.
-        if (size === MEBIBYTE) expect(wasted() - beforeFirst).toBeLessThanOrEqual(1);
-        // At once, because what is known of loads is soon out of date: at most one goes to a backend that is full.
-        const beforeSecond = wasted();
-        expect((await render(edge, body)).status).toBe(200);
-        expect(wasted() - beforeSecond).toBeLessThanOrEqual(1);
-      }
     });
   });
 });

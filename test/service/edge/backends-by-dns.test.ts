@@ -1,5 +1,6 @@
 /**
  * The edge on real sockets with backends that it finds by DNS: while they come and go, and while DNS is wrong or away.
+ * Only Node looks names up; on Cloudflare such a setting is refused.
  */
 import { createSocket, type Socket } from "node:dgram";
 import { once } from "node:events";

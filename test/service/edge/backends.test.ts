@@ -6,9 +6,10 @@ import { once } from "node:events";
 import type { IncomingHttpHeaders, ServerResponse } from "node:http";
 import { beforeAll, describe, expect, it } from "vitest";
 import { expectProblem } from "../../support/problems.ts";
-import { EDGE_PLATFORMS, type EdgeSettings, startEdges } from "../../support/service/edge-stage.ts";
+import { type EdgeSettings, startEdges } from "../../support/service/edge-stage.ts";
 import { RawConnection, renderRequest } from "../../support/service/raw-connection.ts";
 import { type Behaviour, problemAnswer, ScriptedBackend } from "../../support/service/scripted-backend.ts";
+import { EDGE_PLATFORMS } from "../../support/service/service-parts.ts";
 import { clientOf } from "../../support/service/test-service.ts";
 
 const BODY = '{"source":"x"}';
@@ -34,7 +35,6 @@ function stageOf(url: URL, origins: readonly ScriptedBackend[]) {
   };
 }
 
-const CORS = { SERVICE_CORS_ORIGINS: "*" };
 const LONG_PATIENCE = { SERVICE_BACKEND_TIMEOUT_SECONDS: "53" };
 const SHORT_PATIENCE = {
   SERVICE_QUEUE_DEADLINE_SECONDS: "1",
@@ -48,7 +48,6 @@ const EDGES: readonly (readonly [origins: number, edges: number, settings?: Edge
   [2, 15],
   [3, 6],
   [4, 1],
-  [1, 1, CORS],
   [2, 1, LONG_PATIENCE],
   [2, 1, SHORT_PATIENCE],
 ];
@@ -361,33 +360,6 @@ describe.each(EDGE_PLATFORMS)("the edge on %s", (platform) => {
     const headers = origin?.renders[0] ?? {};
     expect(headers["x-forwarded-host"]).toBe(host);
     expect(JSON.stringify(headers).length).toBeLessThan(2500);
-  });
-
-  describe("a request without a usable URL", () => {
-    let stage: Stage;
-
-    beforeAll(() => {
-      stage = takeStage(1, CORS);
-    });
-
-    it.each([
-      ["a host with a space", { Host: "a b" }],
-      ["a host with an invalid port", { Host: "edge.example:port" }],
-      ["a host with a path, which would hide the path that is asked for", { Host: "edge.example/v1/render?" }],
-      ["a host with a query", { Host: "edge.example?" }],
-      ["a host with a user name", { Host: "user@edge.example" }],
-      ["a host that is longer than any name", { Host: `${"a".repeat(254)}:65535` }],
-      ["a host of 7 KB", { Host: "a".repeat(7000) }],
-    ])("is refused, and no origin is blamed for it: %s", async (_what, fields) => {
-      const { origins, url } = stage;
-      for (const request of [renderRequest(BODY, fields), `GET /health HTTP/1.1\r\nHost: ${fields.Host}\r\n\r\n`]) {
-        const client = await RawConnection.open(url, request);
-        // Its `instance` may have no host.
-        const answer = await client.answer();
-        expect([answer?.status, JSON.parse(answer?.body ?? "")]).toMatchObject([400, { code: "invalid_request" }]);
-      }
-      expect(origins[0]?.renders).toEqual([]);
-    });
   });
 
   describe("when no origin can answer, the client is told", () => {

@@ -1,4 +1,7 @@
-/** `npm run build:edge`: one program and its files answer as the Worker does, hold no settings, and outlive their host's limits. */
+/**
+ * `npm run build:edge`: one program and its files answer as the Worker does, hold no settings, and outlive their host's limits.
+ * Only Node has a program, files, a limit on open files and a signal that ends it.
+ */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";

@@ -1,8 +1,9 @@
 /** The published vectors, sent to the edge on both platforms: what it takes, and by which code and rule it refuses the others. */
 import { beforeAll, describe, expect, it } from "vitest";
 import { FILES_VECTORS, OUTPUT_VECTORS } from "../../../rules/conformance-vectors.ts";
-import { EDGE_PLATFORMS, startOneEdge } from "../../support/service/edge-stage.ts";
+import { startOneEdge } from "../../support/service/edge-stage.ts";
 import { ScriptedBackend } from "../../support/service/scripted-backend.ts";
+import { EDGE_PLATFORMS } from "../../support/service/service-parts.ts";
 import { clientOf } from "../../support/service/test-service.ts";
 
 const nameOf = (value: unknown) => JSON.stringify(value).slice(0, 100);

@@ -1,9 +1,10 @@
 /** What the edge answers to requests as bytes on a connection, on both platforms: `raw-requests.ts` has the table. */
 import { beforeAll, describe, expect, it } from "vitest";
-import { EDGE_PLATFORMS, type EdgePlatform, startOneEdge } from "../../support/service/edge-stage.ts";
+import { startOneEdge } from "../../support/service/edge-stage.ts";
 import { DIFFERENCES_IN_NODE, RAW_REQUESTS } from "../../support/service/raw-requests.ts";
 import { ScriptedBackend } from "../../support/service/scripted-backend.ts";
 import { type RawOutcome, sendRawRequest } from "../../support/service/send-raw-request.ts";
+import { EDGE_PLATFORMS, type EdgePlatform } from "../../support/service/service-parts.ts";
 
 /** So many at a time: some wait for a limit of the server. */
 const AT_ONCE = 8;

@@ -5,8 +5,9 @@
 import { readdir, readFile } from "node:fs/promises";
 import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { tableOfPage } from "../../support/readers/page-table.ts";
-import { EDGE_PLATFORMS, type EdgeStage, startEdgeStages } from "../../support/service/edge-stage.ts";
+import { type EdgeStage, startEdgeStages } from "../../support/service/edge-stage.ts";
 import { CHUNKED, chunk, renderHead, renderRequest } from "../../support/service/raw-connection.ts";
+import { EDGE_PLATFORMS } from "../../support/service/service-parts.ts";
 
 const ROOT = new URL("../../../", import.meta.url);
 const BODY = '{"source":"x"}';

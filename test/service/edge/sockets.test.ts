@@ -1,15 +1,10 @@
 /** The edge on real sockets, with clients that leave, hold uploads back, send too much or too late. */
 import { setTimeout as delay } from "node:timers/promises";
 import { beforeAll, beforeEach, describe, expect, it, onTestFinished } from "vitest";
-import {
-  bodyOfSize,
-  EDGE_PLATFORMS,
-  type EdgeStage,
-  edgeBytes,
-  startEdgeStages,
-} from "../../support/service/edge-stage.ts";
+import { bodyOfSize, type EdgeStage, edgeBytes, startEdgeStages } from "../../support/service/edge-stage.ts";
 import { CHUNKED, chunk, declared, renderHead, renderRequest } from "../../support/service/raw-connection.ts";
 import type { ScriptedBackend } from "../../support/service/scripted-backend.ts";
+import { EDGE_PLATFORMS } from "../../support/service/service-parts.ts";
 import { API_TOKEN } from "../../support/tokens.ts";
 
 const MEBIBYTE = 1024 * 1024;

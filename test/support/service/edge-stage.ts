@@ -9,6 +9,7 @@ import { startConfiguredWorkers } from "./local-worker.ts";
 import { startNodeEdges } from "./node-edge.ts";
 import { RawConnection } from "./raw-connection.ts";
 import { ScriptedBackend } from "./scripted-backend.ts";
+import type { EdgePlatform } from "./service-parts.ts";
 
 export type EdgeSettings = Readonly<Record<string, string>>;
 
@@ -17,9 +18,6 @@ const DEFAULTS: EdgeSettings = {
   SERVICE_BACKEND_TOKEN: BACKEND_TOKEN,
   SERVICE_LOG_REQUESTS: "none",
 };
-
-export const EDGE_PLATFORMS = ["node", "cloudflare"] as const;
-export type EdgePlatform = (typeof EDGE_PLATFORMS)[number];
 
 /** New edges, one for each of these settings: in this process, or together in one workerd. */
 export function startEdges(each: readonly EdgeSettings[], platform: EdgePlatform = "node") {

@@ -13,6 +13,7 @@ import { readSvgSize } from "../readers/svg-reader.ts";
 import { API_TOKEN } from "../tokens.ts";
 import { type EdgeSettings, startOneEdge } from "./edge-stage.ts";
 import { type LinkState, startFaultyLink } from "./faulty-link.ts";
+import type { EdgePlatform } from "./service-parts.ts";
 import { clientOf } from "./test-service.ts";
 
 type Environment = Readonly<Record<string, string>>;
@@ -64,24 +65,24 @@ async function startBerth(ownEnvironment: Environment) {
 }
 
 /** Starts an edge that knows these URLs of backends. */
-export const startFleetEdge = (backends: readonly string[], settings: EdgeSettings = {}) =>
-  startOneEdge({ SERVICE_BACKEND_URLS: backends.join(" "), ...settings });
+export const startFleetEdge = (backends: readonly string[], settings: EdgeSettings = {}, platform?: EdgePlatform) =>
+  startOneEdge({ SERVICE_BACKEND_URLS: backends.join(" "), ...settings }, platform);
 
 export type TestFleet = Awaited<ReturnType<typeof startFleet>>;
 
 /**
  * @param backendSettings of every backend that it starts
- * @param isLinked whether the edge reaches the backends by their links, which `disturb` needs
+ * @param linkedTo the platform of an edge that reaches the backends by their links, which `disturb` needs
  */
-export async function startFleet(backends: number, backendSettings: Environment, isLinked = false) {
+export async function startFleet(backends: number, backendSettings: Environment, linkedTo?: EdgePlatform) {
   const folder = await realpath(await mkdtemp(join(tmpdir(), "fleet-test-")));
   const berths = await Promise.all(
     Array.from({ length: backends }, (_, index) =>
       startBerth({ ...backendSettings, SERVICE_WORK_DIRECTORY: join(folder, String(index)) }),
     ),
   );
-  const urls = berths.map(({ url, linkUrl }) => (isLinked ? linkUrl : url));
-  let edge = await startFleetEdge(urls);
+  const urls = berths.map(({ url, linkUrl }) => (linkedTo ? linkUrl : url));
+  let edge = await startFleetEdge(urls, {}, linkedTo);
   return {
     urls,
     edgeUrl: () => edge.url,
@@ -89,7 +90,7 @@ export async function startFleet(backends: number, backendSettings: Environment,
     /** Stops the edge and starts another one. */
     replaceEdge: async () => {
       await edge.stop();
-      edge = await startFleetEdge(urls);
+      edge = await startFleetEdge(urls, {}, linkedTo);
     },
     /**
      * Replaces the backends one after another, as a rolling update does: the next one once the last one is ready.

@@ -3,7 +3,7 @@ import { inject, onTestFinished } from "vitest";
 import { type LocalBackend, startBackend, takeFreePort } from "../../../scripts/start/local-service.ts";
 import { typstPath } from "../backend/typst-path.ts";
 import { API_TOKEN, BACKEND_TOKEN } from "../tokens.ts";
-import { type ServiceParts, type ServicePlan, startParts } from "./service-parts.ts";
+import { type EdgePlatform, type ServiceParts, type ServicePlan, startParts } from "./service-parts.ts";
 
 /** A service that other files may use at the same time. */
 export interface SharedService extends ReturnType<typeof clientOf> {
@@ -14,6 +14,8 @@ export interface SharedService extends ReturnType<typeof clientOf> {
 export type TestService = SharedService & ServiceParts;
 
 export interface TestServiceOptions {
+  /** Of the edge: Node by default. */
+  readonly platform?: EdgePlatform;
   /** Settings of both the edge and the backend. */
   readonly settings?: Readonly<Record<string, string>>;
   /** Settings of the backend alone. */
@@ -54,8 +56,11 @@ const ROOM_FOR_ALL = {
  * The service that all files with the same settings share, for tests that only render. What counts requests, reads
  * logs, fills slots or disturbs a part starts its own.
  */
-export async function sharedService(settings: Readonly<Record<string, string>> = {}): Promise<SharedService> {
-  const body = JSON.stringify(planOf({ settings: { ...ROOM_FOR_ALL, ...settings } }));
+export async function sharedService(
+  settings: Readonly<Record<string, string>> = {},
+  platform?: EdgePlatform,
+): Promise<SharedService> {
+  const body = JSON.stringify(planOf({ settings: { ...ROOM_FOR_ALL, ...settings }, ...(platform && { platform }) }));
   const answer = await fetch(inject("sharedServicesUrl"), { method: "POST", body });
   const text = await answer.text();
   if (!answer.ok) throw new Error(text);
@@ -69,8 +74,10 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
   return { ...clientOf(parts.edge.url), ...parts };
 }
 
-function planOf({ settings = {}, backendSettings = {}, otherBackendUrls = [] }: TestServiceOptions): ServicePlan {
+function planOf(options: TestServiceOptions): ServicePlan {
+  const { platform = "node", settings = {}, backendSettings = {}, otherBackendUrls = [] } = options;
   return {
+    platform,
     backend: {
       ...backendEnvironment(),
       // A fake Typst is a shell script, and there is no shell in a sandbox.
