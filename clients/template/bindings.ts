@@ -1,6 +1,6 @@
 /** What the names of a file are bound to, as far as its text shows, and which text an expression is. */
 import { patternNames } from "./data-use.ts";
-import { expressionsOf, type SyntaxNode, stringValue, type Template, textOf, walk } from "./syntax-tree.ts";
+import { expressionsOf, type Kind, type SyntaxNode, stringValue, type Template, textOf, walk } from "./syntax-tree.ts";
 
 interface Binding {
   /** The values of `let name = value`. */
@@ -19,6 +19,10 @@ export function bindingsOf(template: Template): Bindings {
   return found;
 }
 
+const BINDING: ReadonlySet<Kind> = new Set([
+  ...(["LetBinding", "ForLoop", "Closure", "Params", "ImportItemPath", "RenamedImportItem"] as const),
+]);
+
 function findBindings(template: Template): Bindings {
   const bindings = new Map<string, Binding>();
   const bindingOf = (name: string) => {
@@ -30,6 +34,7 @@ function findBindings(template: Template): Bindings {
     for (const name of patternNames(template, node)) bindingOf(name).isOther = true;
   };
   walk(template.root, (node) => {
+    if (!BINDING.has(node.kind)) return;
     const [first, second] = expressionsOf(node);
     if (node.kind === "LetBinding" && first?.kind === "Ident" && second !== undefined) {
       bindingOf(textOf(template, first)).values.push(second);

@@ -160,8 +160,9 @@ const HANDED_ON_IN: ReadonlySet<string> = new Set(["Args", "LetBinding", "Named"
 
 /** `rows.map(json)`, `let reader = json`, but not `let json(…) = …`, and not a name before a colon. */
 function isHandedOn(template: Template, node: SyntaxNode, parent: SyntaxNode | undefined): boolean {
+  if (parent === undefined || !HANDED_ON_IN.has(parent.kind)) return false;
   const name = textOf(template, node);
-  if (parent === undefined || !FILE_FUNCTIONS.has(name) || !HANDED_ON_IN.has(parent.kind)) return false;
+  if (!FILE_FUNCTIONS.has(name)) return false;
   const isBound = parent.kind === "LetBinding" || parent.kind === "Named";
   return isBound ? parent.children.at(-1) === node && expressionsOf(parent)[0] !== node : name !== "attach";
 }
