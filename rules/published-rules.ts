@@ -74,7 +74,7 @@ export function runVectors(constraints: PublishedConstraints): Disagreement[] {
   });
 }
 
-export function vectorRequests({ conformance_vectors, output_rules }: PublishedConstraints) {
+function vectorRequests({ conformance_vectors, output_rules }: PublishedConstraints) {
   const ofKeys = conformance_vectors.map((vector) => {
     const files = Object.fromEntries(vector.keys.map((key) => [key, { encoding: "text", content: "" }]));
     return { vector, input: vector.keys, request: { source: "x", files } };

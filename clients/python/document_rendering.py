@@ -19,7 +19,6 @@ if sys.version_info < (3, 9):
     raise ImportError(f"document_rendering needs Python 3.9 or newer. This is Python {sys.version.split()[0]}.")
 
 import base64
-import calendar
 import datetime
 import decimal
 import email.message
@@ -40,7 +39,7 @@ import urllib.parse
 import urllib.request
 import uuid
 import zlib
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Callable, Literal, Optional, TypedDict, Union
 
@@ -48,7 +47,6 @@ __version__ = "1.3.0"
 """That of the service with which this file came: `npm run generate` writes it."""
 
 __all__ = [
-    "Check",
     "Problem",
     "Rejected",
     "RenderRequest",
@@ -61,8 +59,6 @@ __all__ = [
     "UnreachableReason",
     "__version__",
     "binary_file",
-    "check_request",
-    "run_vectors",
     "text_file",
 ]
 
@@ -201,18 +197,6 @@ class Rejected:
 RenderResult = Union[RenderedFile, Rejected]
 
 
-@dataclass(frozen=True)
-class Check:
-    """What the service would answer to a request, found without sending it."""
-
-    verdict: Literal["accepted", "refused", "unknown", "unavailable"]
-    """`unknown`: the deployment has rules that this version lacks. `unavailable`: it did not give its constraints."""
-    problem: Optional[Problem] = None
-    """With `refused` and `unavailable`."""
-    disagreements: Sequence[Mapping[str, Any]] = field(default=())
-    """With `unknown`: the published vectors on which this version disagrees."""
-
-
 UnreachableReason = Literal[
     "refused", "name_not_found", "no_route", "certificate", "wrong_protocol",
     "timed_out", "no_answer", "connection_broken", "gateway", "unknown"
@@ -262,103 +246,13 @@ class RetryEvent:
     reason: Union[Problem, ServiceUnreachableError]
 
 
-# --- Validation -------------------------------------------------------------------------------------------------------
-
-_MAX_REPORTED_ERRORS = 20
-_MAX_SEGMENT_CODE_POINTS = 80
-_MAX_MESSAGE_CODE_POINTS = 200
-_MAX_DATA_DEPTH = 127
-_MAX_OUTPUT_NUMBER_LENGTH = 1024
-_DATE_KEY = "$__toml_private_datetime"
-_EMPTY = text_file("")
+# --- Sizes ------------------------------------------------------------------------------------------------------------
 
 _TITLES: dict[str, tuple[int, str, str]] = {
-    "invalid_request": (400, "request", "Invalid request"),
-    "unsupported_format": (400, "request", "Unsupported output format"),
-    "invalid_template_path": (400, "request", "Invalid files key"),
-    "invalid_file_data": (400, "request", "Invalid file data"),
     "request_too_large": (413, "request", "Request too large"),
     "template_source_too_large": (413, "template", "Template source too large"),
     "template_file_too_large": (413, "template", "Template file too large"),
-    "string_too_large": (413, "request", "String too large"),
-    "page_selection_too_large": (413, "request", "Page selection too large"),
 }
-"""Status, origin and title of each code that validation can find. Where a request has several, the first one counts."""
-
-_OUTPUT_FIELDS: dict[str, tuple[str, ...]] = {
-    "pdf": ("filename", "version", "standards", "pages"),
-    "png": ("filename", "page", "pages", "archive", "ppi"),
-    "svg": ("filename", "page", "pages", "archive"),
-}
-_ALL_OUTPUT_FIELDS = {"format"}.union(*_OUTPUT_FIELDS.values())
-
-_Loc = list[Union[str, int]]
-
-
-@dataclass
-class _Number:
-    """A JSON number, as written in the text."""
-
-    text: str
-
-
-@dataclass
-class _Object:
-    """The members of a JSON object in their original order, duplicates included."""
-
-    members: list[tuple[str, Any]]
-
-    def __contains__(self, name: str) -> bool:
-        return any(name == member for member, _ in self.members)
-
-
-def check_request(request: Body, constraints: Mapping[str, Any]) -> Optional[Problem]:
-    """The problem with which a deployment with these constraints would answer, or None if it would accept the request.
-
-    `constraints` is the document of `GET /v1/constraints`, from which all rules, lists and limits are taken.
-    """
-    body = _encode(request)
-    limit = _limit(constraints, "max_request_body_bytes")
-    if len(body) > limit:
-        return _problem("request_too_large", f"The request body is over the limit of {limit} bytes.", limit=limit, declared_size=len(body))
-    if body.startswith((b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")):
-        return _problem("invalid_request", "The body is not valid JSON: it begins with a byte order mark. Send UTF-8 without one.")
-    try:
-        numbers = {"parse_int": _Number, "parse_float": _Number, "parse_constant": _reject_constant}
-        root = json.loads(body.decode("utf-8"), object_pairs_hook=_Object, **numbers)
-    except UnicodeDecodeError:
-        return _problem("invalid_request", "The body is not valid JSON: it is not UTF-8.")
-    except ValueError:
-        return _problem("invalid_request", "The body is not valid JSON.")
-    except RecursionError:
-        # Only `data` may be nested freely, and at most 127 levels deep.
-        return _problem("invalid_request", "The body is nested too deep.")
-    return _Validator(constraints).validate(root)
-
-
-def run_vectors(constraints: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The published conformance vectors on which this version disagrees. Empty if it agrees with all."""
-    # Vectors test the rules, so they hold in every deployment, whatever its limits.
-    unlimited = {**constraints, "limits": {"effective_max_files": constraints["max_keys"]}}
-    disagreements: list[Mapping[str, Any]] = []
-    for vector in [*constraints["conformance_vectors"], *constraints["output_rules"]["conformance_vectors"]]:
-        files = dict.fromkeys(vector.get("keys", ()), _EMPTY)
-        request = {"source": "x", "files": files, "output": vector.get("output", {"format": "pdf"})}
-        problem = check_request(request, unlimited)
-        found = (None, None) if problem is None else (problem.code, problem.context.get("rule"))
-        if found != (vector.get("code"), vector.get("rule")) or vector["accepted"] != (problem is None):
-            disagreements.append({"published": vector, "found": {"code": found[0], "rule": found[1]}})
-    return disagreements
-
-
-def _limit(constraints: Mapping[str, Any], name: str) -> float:
-    """A limit of the deployment; infinite if it publishes none, as deployments of other versions may."""
-    limit: float = constraints["limits"].get(name, math.inf)
-    return limit
-
-
-def _reject_constant(_name: str) -> None:
-    raise ValueError("NaN and Infinity are not JSON")
 
 
 def _problem(code: str, detail: str, **context: Any) -> Problem:
@@ -366,555 +260,47 @@ def _problem(code: str, detail: str, **context: Any) -> Problem:
     return Problem(code, origin, status, title, detail, context)
 
 
-class _Validator:
-    """Validates one request in the order of docs/api.md#order-of-validation."""
+def _find_oversize(body: bytes, limits: Mapping[str, int]) -> Optional[Problem]:
+    """What the service would say of the sizes of a request, so that megabytes are not sent in vain.
 
-    def __init__(self, constraints: Mapping[str, Any]) -> None:
-        self._constraints = constraints
-        self._output_rules = constraints["output_rules"]
-        self._key_character = re.compile(constraints["segment_character_class"])
-        self._errors: list[dict[str, Any]] = []
-        self._codes: set[str] = set()
-        """Those of the errors, also of those that are only counted."""
-        self._error_count = 0
-        self._invalid_key: Optional[str] = None
-        self._invalid_file: tuple[Optional[str], str] = (None, "is not valid")
-        """The key of the first file with invalid data, or None for the source, and what is wrong with it."""
-        self._oversize: Optional[Problem] = None
+    The service itself judges everything else: it answers in milliseconds, and its rules may be newer than this file.
+    """
 
-    def validate(self, root: Any) -> Optional[Problem]:
-        source = ""
-        files: list[tuple[str, int]] = []
-        file_count = 0
-        output: Optional[dict[str, Any]] = {"format": "pdf", "standards": []}
-        if not isinstance(root, _Object):
-            self._add([], "wrong_type", f"the request must be a JSON object, not {_kind(root)}")
-            return self._shape_problem()
-        for name, value in self._read_fields(root, [], ("source", "files", "data", "output")):
-            if name == "source":
-                source = self._read_source(value)
-            elif name == "files":
-                files, file_count = self._read_files(value)
-            elif name == "data":
-                self._read_data(value, [], 0)
-            else:
-                output = self._read_output(value)
-        if "source" not in root:
-            self._add(["source"], "missing", "source is required")
-        if self._errors or output is None:
-            return self._shape_problem()
-        return (
-            self._check_file_set([key for key, _ in files], file_count)
-            or self._check_sizes(source, files)
-            or self._check_output(output)
-        )
+    def over(name: str, size: int) -> Optional[int]:
+        """The limit that a size is over. Deployments of other versions may publish none of that name."""
+        limit = limits.get(name)
+        return limit if limit is not None and size > limit else None
 
-    # Fields
-
-    def _add(self, loc: _Loc, type_: str, msg: str, code: str = "invalid_request") -> None:
-        error = {"loc": _shortened(loc), "msg": _shorten(msg, _MAX_MESSAGE_CODE_POINTS), "type": type_}
-        self._error_count += 1
-        if len(self._errors) < _MAX_REPORTED_ERRORS:
-            self._errors.append(error)
-        self._codes.add(code)
-
-    def _shape_problem(self) -> Problem:
-        code = min(self._codes, key=list(_TITLES).index)
-        context: dict[str, Any] = {"errors": self._errors}
-        if self._error_count > _MAX_REPORTED_ERRORS:
-            context["errors_total"] = self._error_count
-        if code == "invalid_request":
-            return _problem(code, self._summary(), **context)
-        if code == "unsupported_format":
-            return _problem(code, "output.format must be pdf, png or svg.", **context)
-        if code == "invalid_template_path":
-            key = self._invalid_key or ""
-            words = _describe_invalid_key(key, self._constraints)
-            return _problem(code, f"The files key {_quote(key)} is not valid: {words}.", **context)
-        file, fault = self._invalid_file
-        if file is None:
-            return _problem(code, f"source {fault}.", **context)
-        return _problem(code, f"The content of the file {_quote(file)} {fault}.", key=file, **context)
-
-    def _summary(self) -> str:
-        first = next((error for error in self._errors if error["type"] != "invalid_key"), None)
-        if first is None:
-            return "The request is not valid: a field is not valid."
-        place = f"{_shorten('.'.join(map(str, first['loc'])), _MAX_MESSAGE_CODE_POINTS)}: " if first["loc"] else ""
-        more = f" (and {self._error_count - 1} more)" if self._error_count > 1 else ""
-        return f"The request is not valid. {place}{first['msg']}{more}."
-
-    def _read_fields(self, value: _Object, loc: _Loc, names: Collection[str]) -> Iterator[tuple[str, Any]]:
-        """The fields of these names, each once, in the order of the text."""
-        seen = set()
-        for name, member in value.members:
-            if name not in names:
-                self._add([*loc, name], "unknown_field", "unknown field")
-            elif name in seen:
-                self._add([*loc, name], "duplicate_field", "duplicate field")
-            else:
-                seen.add(name)
-                yield name, member
-
-    def _read_string(self, value: Any, loc: _Loc) -> Optional[str]:
-        if isinstance(value, str):
-            return value
-        self._add(loc, "wrong_type", f"{loc[-1]} must be a string, not {_kind(value)}")
+    limit = over("max_request_body_bytes", len(body))
+    if limit is not None:
+        detail = f"The request body is over the limit of {limit} bytes."
+        return _problem("request_too_large", detail, limit=limit, declared_size=len(body))
+    smallest = min(limits.get("max_template_source_bytes", 0), limits.get("max_inline_file_bytes", 0))
+    if len(body) <= smallest:
         return None
-
-    def _read_source(self, value: Any) -> str:
-        source = self._read_string(value, ["source"])
-        if source == "":
-            self._add(["source"], "too_short", "source must not be empty")
-        elif source is not None and not _is_unicode(source):
-            self._add_invalid_file(None, ["source"], "lone_surrogate", _LONE_SURROGATE)
-        return source or ""
-
-    def _read_files(self, value: Any) -> tuple[list[tuple[str, int]], int]:
-        """The keys and sizes of the valid files, and the number of all files."""
-        valid: list[tuple[str, int]] = []
-        seen: set[str] = set()
-        if not isinstance(value, _Object):
-            self._add(["files"], "wrong_type", f"expected an object, got {_kind(value)}")
-            return valid, 0
-        count = 0
-        for key, entry in value.members:
-            is_valid = self._is_valid_key(key)
-            if is_valid and key in seen:
-                self._add(["files", key], "duplicate_field", "duplicate field")
-                continue
-            if not is_valid:
-                # An invalid key must not appear in the context.
-                if self._invalid_key is None:
-                    self._invalid_key = key
-                words = _describe_invalid_key(key, self._constraints)
-                self._add(["files"], "invalid_key", words, "invalid_template_path")
-            seen.add(key)
-            count += 1
-            size = self._read_file(key, ["files", key] if is_valid else ["files"], entry)
-            if size is not None and is_valid:
-                valid.append((key, size))
-        return valid, count
-
-    def _read_file(self, key: str, loc: _Loc, entry: Any) -> Optional[int]:
-        """The size of a file after decoding, or None if it is not valid."""
-        if not isinstance(entry, _Object):
-            self._add(loc, "wrong_type", f"expected an object, got {_kind(entry)}")
-            return None
-        encoding: Optional[str] = None
-        content: Optional[str] = None
-        for name, value in self._read_fields(entry, loc, ("encoding", "content")):
-            if name == "content":
-                content = self._read_string(value, [*loc, name])
-            else:
-                encoding = self._read_string(value, [*loc, name])
-                if encoding not in (None, "text", "base64"):
-                    self._add([*loc, name], "not_allowed", "encoding must be one of text, base64")
-                    encoding = None
-        for name in ("encoding", "content"):
-            if name not in entry:
-                self._add([*loc, name], "missing", f"{name} is required")
-        if encoding is None or content is None:
-            return None
-        is_text = encoding == "text"
-        size = _text_size(content) if is_text else _base64_size(content)
-        if size is None:
-            type_, fault = ("lone_surrogate", _LONE_SURROGATE) if is_text else ("invalid_base64", _base64_fault(content))
-            self._add_invalid_file(key, [*loc, "content"] if len(loc) == 2 else loc, type_, fault)
-        return size
-
-    def _add_invalid_file(self, key: Optional[str], loc: _Loc, type_: str, fault: str) -> None:
-        is_valid_key = loc != ["files"]
-        if is_valid_key and "invalid_file_data" not in self._codes:
-            self._invalid_file = (key, fault)
-        self._add(loc, type_, f"{'source' if key is None else 'content'} {fault}", "invalid_file_data")
-
-    def _is_valid_key(self, key: str) -> bool:
-        rules = self._constraints
-        if not rules["min_key_length"] <= len(key) <= rules["max_key_length"]:
-            return False
-        return all(
-            rules["min_segment_length"] <= len(segment) <= rules["max_segment_length"]
-            and all(self._key_character.fullmatch(character) for character in segment)
-            and not (rules["segments_may_not_be_only_dots"] and set(segment) == {"."})
-            for segment in key.split("/")
-        )
-
-    def _read_data(self, value: Any, path: _Loc, depth: int) -> None:
-        """Visits `data` in the order of its text. The content of a container that is too deep is not visited."""
-        if isinstance(value, str):
-            self._read_data_string(value, path, "value")
-        elif isinstance(value, _Number):
-            if not _is_read_by_typst(value.text):
-                words = "the number is out of range: Typst cannot read it as a floating-point number"
-                self._add(["data", *path], "number_out_of_range", words)
-        elif isinstance(value, (list, _Object)) and depth == _MAX_DATA_DEPTH:
-            words = f"arrays and objects are nested more than {_MAX_DATA_DEPTH} levels deep"
-            self._add(["data", *path], "nesting_too_deep", words)
-        elif isinstance(value, list):
-            for index, item in enumerate(value):
-                self._read_data(item, [*path, index], depth + 1)
-        elif isinstance(value, _Object):
-            last = len(value.members) - 1 if _is_date_for_typst(value.members) else None
-            for index, (key, member) in enumerate(value.members):
-                self._read_data_string(key, [*path, key], "key")
-                if index == last:
-                    words = "the key is reserved: Typst would turn this object into a date"
-                    self._add(["data", *path, key], "reserved_key", words)
-                self._read_data(member, [*path, key], depth + 1)
-
-    def _read_data_string(self, text: str, path: _Loc, subject: str) -> None:
-        if not _is_unicode(text):
-            self._add(["data", *path], "lone_surrogate", f"the string {_LONE_SURROGATE}")
-        limit = _limit(self._constraints, "max_string_bytes")
-        # No character takes more than four bytes, so most strings need not be encoded to be measured.
-        size = _byte_size(text) if 4 * len(text) > limit else 0
-        if size > limit and self._oversize is None:
-            context = {"path": _shortened(path), "subject": subject, "size": size, "limit": limit}
-            self._oversize = _problem("string_too_large", f"A string in data has {size} bytes; the limit is {limit}.", **context)
-
-    # Output
-
-    def _read_output(self, value: Any) -> Optional[dict[str, Any]]:
-        if not isinstance(value, _Object):
-            self._add(["output"], "wrong_type", "output must be an object")
-            return None
-        known = dict(self._read_fields(value, ["output"], _ALL_OUTPUT_FIELDS))
-        format_ = known.pop("format", "pdf")
-        if not isinstance(format_, str) or format_ not in self._output_rules["formats"]:
-            if isinstance(format_, str):
-                words, code = f"format must be pdf, png or svg, not {_quote(format_)}", "unsupported_format"
-                self._add(["output", "format"], code, words, code)
-            else:
-                self._add(["output", "format"], "wrong_type", "format must be a string")
-            return None
-        fields = _OUTPUT_FIELDS.get(format_, ())
-        for name in known:
-            if name not in fields:
-                self._add(["output", name], "unknown_field", f"{name} is not an option of {format_}")
-        read = {name: self._read_output_field(name, known[name]) for name in fields if name in known}
-        return {"format": format_, "standards": [], **read}
-
-    def _read_output_field(self, name: str, value: Any) -> Any:
-        loc: _Loc = ["output", name]
-        pdf, image = self._output_rules["pdf"], self._output_rules["image"]
-        ranges = {"ppi": (image["png"]["min_ppi"], image["png"]["max_ppi"]), "page": (image["min_page"], math.inf)}
-        choices = {"version": pdf["versions"], "archive": image["archives"]}
-        if name == "standards":
-            return self._read_standards(value, loc)
-        if value is None and name != "ppi":
-            return None
-        if name in ranges:
-            return self._read_integer(value, loc, *ranges[name])
-        if name in choices:
-            return self._read_choice(value, loc, choices[name])
-        if not isinstance(value, str):
-            self._add_output_error(loc, "wrong_type", "must be a string", value)
-            return None
-        return value
-
-    def _add_output_error(self, loc: _Loc, type_: str, expectation: str, value: Any) -> None:
-        self._add(loc, type_, f"{loc[1]} {expectation}, not {_describe(value)}")
-
-    def _read_integer(self, value: Any, loc: _Loc, minimum: float, maximum: float) -> Optional[float]:
-        if not isinstance(value, _Number):
-            self._add_output_error(loc, "wrong_type", "must be a number", value)
-            return None
-        number = math.nan if len(value.text) > _MAX_OUTPUT_NUMBER_LENGTH else float(value.text)
-        if not number.is_integer():
-            self._add_output_error(loc, "out_of_range", "must be an integer", value)
-        elif number < minimum:
-            self._add_output_error(loc, "out_of_range", f"must be at least {minimum}", value)
-        elif number > maximum:
-            self._add_output_error(loc, "out_of_range", f"must be at most {maximum}", value)
-        return number
-
-    def _read_choice(self, value: Any, loc: _Loc, choices: Sequence[str]) -> Optional[str]:
-        if isinstance(value, str) and value in choices:
-            return value
-        if isinstance(value, str):
-            self._add_output_error(loc, "not_allowed", f"must be one of {', '.join(choices)}", value)
-        else:
-            self._add_output_error(loc, "wrong_type", "must be a string", value)
+    try:
+        request = json.loads(body)
+        size = _byte_size(request["source"])
+        sizes = [(key, _file_size(**entry)) for key, entry in request.get("files", {}).items()]
+    except _MALFORMED:
         return None
-
-    def _read_standards(self, value: Any, loc: _Loc) -> list[Optional[str]]:
-        pdf = self._output_rules["pdf"]
-        if isinstance(value, list) and len(value) <= pdf["max_standards"]:
-            return [self._read_choice(item, [*loc, index], pdf["standards"]) for index, item in enumerate(value)]
-        if isinstance(value, list):
-            maximum = pdf["max_standards"]
-            # The service reads no more than one item too many.
-            words = f"standards must have at most {maximum} items, not an array of {maximum + 1}"
-            self._add(loc, "too_long", words)
-        else:
-            self._add_output_error(loc, "wrong_type", "must be an array", value)
-        return []
-
-    # Limits and rules of several fields
-
-    def _check_file_set(self, keys: list[str], count: int) -> Optional[Problem]:
-        max_keys = self._constraints["max_keys"]
-        limit = _limit(self._constraints, "effective_max_files")
-        if count > max_keys:
-            detail = f"files has {count} entries; the limit is {max_keys}."
-            return _problem("invalid_file_data", detail, count=count, limit=max_keys, rule="too_many_keys")
-        if count > limit:
-            detail = f"files has {count} entries; the limit is {limit}."
-            return _problem("invalid_file_data", detail, count=count, limit=limit)
-        # Valid keys are ASCII.
-        folded = [key.lower() for key in keys]
-        directories = {name[:end] for name in folded for end in range(len(name)) if name[end] == "/"}
-        repeated = (key for index, key in enumerate(keys) if folded[index] in folded[:index])
-        ancestors = (key for key, name in zip(keys, folded) if name in directories)
-        for rule, colliding, words in (
-            ("case_collision", repeated, "equals another key when case is ignored"),
-            ("ancestor_collision", ancestors, "is also a directory of another key"),
-        ):
-            for key in colliding:
-                return _problem("invalid_file_data", f"The files key {_quote(key)} {words}.", key=key, rule=rule)
-        return None
-
-    def _check_sizes(self, source: str, files: list[tuple[str, int]]) -> Optional[Problem]:
-        size, limit = _byte_size(source), _limit(self._constraints, "max_template_source_bytes")
-        if size > limit:
-            return _problem("template_source_too_large", f"source has {size} bytes; the limit is {limit}.", size=size, limit=limit)
-        limit = _limit(self._constraints, "max_inline_file_bytes")
-        for key, size in files:
-            if size > limit:
-                detail = f"The file {_quote(key)} has {size} bytes after decoding; the limit is {limit}."
-                return _problem("template_file_too_large", detail, key=key, size=size, limit=limit)
-        return self._oversize
-
-    def _check_output(self, output: dict[str, Any]) -> Optional[Problem]:
-        pages = output.get("pages")
-        rule = None if pages is None else self._broken_selection_rule(pages)
-        # Pages can be counted only in a well-formed selection. The limit on their number precedes the other rules.
-        if rule is None and pages is not None and output.get("archive") is not None:
-            count, limit = _count_pages(pages), _limit(self._constraints, "max_output_files")
-            if count > limit:
-                detail = f"pages selects {count} pages; the limit for an archive is {limit}."
-                return _problem("page_selection_too_large", detail, count=count, limit=limit)
-        name, rule = ("pages", rule) if rule is not None else self._broken_rule(output)
-        if rule is None:
-            return None
-        description = next((known["description"] for known in self._output_rules["rules"] if known["id"] == rule), rule)
-        error = {"loc": ["output", name], "msg": description, "type": rule}
-        return _problem("invalid_request", description, errors=[error], rule=rule)
-
-    def _broken_selection_rule(self, pages: str) -> Optional[str]:
-        rules = self._output_rules["page_selection"]
-        selections = pages.split(",")
-        if len(pages) > rules["max_length"]:
-            return "page_selection_too_long"
-        if len(selections) > rules["max_selections"]:
-            return "page_selection_too_many_segments"
-        if not all(re.fullmatch(rules["selection_pattern"], selection) for selection in selections):
-            return "page_selection_malformed"
-        return "page_range_end_precedes_start" if any(last < first for first, last in map(_range, selections)) else None
-
-    def _broken_rule(self, output: dict[str, Any]) -> tuple[str, Optional[str]]:
-        """The field and the id of the first broken rule, except for rules on the text of `pages`."""
-        pdf = self._output_rules["pdf"]
-        standards, version = output["standards"], output.get("version")
-        has = {name: output.get(name) is not None for name in ("version", "page", "pages", "archive")}
-        profiles = [name for name in standards if name in pdf["pdf_a_version"]]
-        has_ua_1 = "ua-1" in standards
-        is_image = output["format"] in self._output_rules["image"]["formats"]
-        is_tagged = any(name in pdf["tagged_standards"] for name in standards)
-        is_pdf_a_4 = any(name in pdf["pdf_a_4_standards"] for name in profiles)
-        conflicts = has["version"] and any(pdf["pdf_a_version"][name] != version for name in profiles)
-        rules = (
-            ("standards", "duplicate_standards", len(set(standards)) < len(standards)),
-            ("standards", "multiple_pdf_a_standards", len(profiles) > 1),
-            ("standards", "ua_1_with_pdf_a_4", has_ua_1 and is_pdf_a_4),
-            ("version", "version_conflicts_with_standard", conflicts),
-            ("version", "ua_1_with_pdf_2_0", has_ua_1 and version == "2.0"),
-            ("pages", "pages_with_tagged_standard", has["pages"] and is_tagged),
-            ("pages", "pages_requires_archive", is_image and has["pages"] and not has["archive"]),
-            ("page", "page_with_archive", has["page"] and has["archive"]),
-        )
-        return next(((name, rule) for name, rule, is_broken in rules if is_broken), ("", None))
-
-
-def _count_pages(pages: str) -> int:
-    """How many pages are selected, each counted once."""
-    count, counted_to = 0, 0
-    for first, last in sorted(map(_range, pages.split(","))):
-        count += max(0, last - max(first - 1, counted_to))
-        counted_to = max(counted_to, last)
-    return count
-
-
-def _range(selection: str) -> tuple[int, int]:
-    """The first and last page of a selection. An open range counts as its first page."""
-    first, _, last = selection.partition("-")
-    return int(first), int(last or first)
-
-
-def _is_unicode(text: str) -> bool:
-    """Whether a text has no lone surrogates."""
-    return re.search("[\\ud800-\\udfff]", text) is None
+    limit = over("max_template_source_bytes", size)
+    if limit is not None:
+        return _problem("template_source_too_large", f"source has {size} bytes; the limit is {limit}.", size=size, limit=limit)
+    for key, size in sizes:
+        limit = over("max_inline_file_bytes", size)
+        if limit is not None:
+            detail = f'The file "{key}" has {size} bytes after decoding; the limit is {limit}.'
+            return _problem("template_file_too_large", detail, key=key, size=size, limit=limit)
+    return None
 
 
 def _byte_size(text: str) -> int:
     return len(text.encode("utf-8", "surrogatepass"))
 
 
-def _text_size(text: str) -> Optional[int]:
-    return _byte_size(text) if _is_unicode(text) else None
-
-
-def _base64_size(content: str) -> Optional[int]:
-    """The size after decoding; None if it is not padded Base64 whose unused bits are zero."""
-    try:
-        decoded = base64.b64decode(content, validate=True)
-    except ValueError:
-        return None
-    return len(decoded) if base64.b64encode(decoded).decode("ascii") == content else None
-
-
-def _shortened(path: _Loc) -> _Loc:
-    """A path as the service sends it."""
-    return [part if isinstance(part, int) else _shorten(part, _MAX_SEGMENT_CODE_POINTS) for part in path]
-
-
-# The words of the service (rules/quote.ts and the files that use it), so that a test can compare them.
-
-
-def _shorten(text: str, limit: int) -> str:
-    """Lone surrogates are escaped, then the text is cut."""
-    escaped = re.sub("[\\ud800-\\udfff]", lambda it: f"\\u{ord(it[0]):x}", text)
-    return escaped if len(escaped) <= limit else escaped[: limit - 1] + "…"
-
-
-def _quote(text: str) -> str:
-    return f'"{_shorten(text, _MAX_SEGMENT_CODE_POINTS)}"'
-
-
-_LONE_SURROGATE = "contains a lone surrogate, which UTF-8 cannot encode"
-_ALLOWED_CHARACTERS = (
-    "allowed are the letters A-Z and a-z, digits, dots, underscores, hyphens, and slashes between folders"
-)
-
-
-def _describe_invalid_key(key: str, rules: Mapping[str, Any]) -> str:
-    """In words that follow "a key": what its author most likely meant goes first. The key is never quoted."""
-    if key == "":
-        return "a key must not be empty"
-    if len(key.encode("utf-16-le", "surrogatepass")) // 2 > rules["max_key_length"]:
-        return f"a key has at most {rules['max_key_length']} characters"
-    if "\\" in key:
-        return "a key must separate folders by /, not by \\"
-    relative = "a key is a path within the project, not an absolute path or a URL"
-    if re.match(r"[A-Za-z][A-Za-z0-9+.-]*:", key):
-        return relative
-    if not key.isascii():
-        return f"a key has only ASCII, so no umlauts or accents: {_ALLOWED_CHARACTERS}"
-    if " " in key:
-        return f"a key must not contain spaces: {_ALLOWED_CHARACTERS}"
-    if not all(re.fullmatch(rules["segment_character_class"], it) for it in key if it != "/"):
-        return f"a key contains a character that is not allowed: {_ALLOWED_CHARACTERS}"
-    if key.startswith("/"):
-        return f"{relative}: leave out the slash at its beginning"
-    segments = key.split("/")
-    if "" in segments:
-        return "a key must not end with a slash, nor contain two in a row"
-    if any(len(segment) > rules["max_segment_length"] for segment in segments):
-        return f"each part of a key between slashes has at most {rules['max_segment_length']} characters"
-    if ".." in segments:
-        return 'a key must not contain "..": it cannot lead out of the project'
-    if key.startswith("./"):
-        return 'a key must begin with the name itself, without "./"'
-    return "no part of a key between slashes may consist of dots alone"
-
-
-def _base64_fault(content: str) -> str:
-    """What a text that is no Base64 seems to be."""
-    start = content[:1024]
-    inspected = start + content[-1:]
-    size = _byte_size(content)
-    if re.match("data:", start, re.IGNORECASE):
-        return "is a data: URL: send only what follows the comma"
-    if re.search(r"[^A-Za-z0-9+/=\-_ \r\n\\]", start):
-        return "is not Base64: send text with the encoding text"
-    if re.search(r"[\r\n]", inspected):
-        return "has line breaks: encode without them"
-    if " " in inspected:
-        return "has spaces, perhaps where + was: Base64 has none"
-    if re.fullmatch(r"[A-Za-z0-9_-]+=*", start) and re.search("[-_]", start):
-        return "is URL-safe Base64: use + for - and / for _, and pad with ="
-    if re.fullmatch("[A-Za-z0-9+/]+={0,2}", inspected) and size % 4 != 0:
-        return (
-            "is cut off: no Base64 has this length"
-            if size % 4 == 1
-            else "lacks padding: add = until its length is a multiple of four"
-        )
-    return "is not valid Base64 (RFC 4648 section 4: padded, no spaces, unused bits zero)"
-
-
-def _kind(value: Any) -> str:
-    kinds = ((_Object, "an object"), (list, "an array"), (str, "a string"), (_Number, "a number"), (bool, "a boolean"))
-    return next((words for type_, words in kinds if isinstance(value, type_)), "null")
-
-
-def _describe(value: Any) -> str:
-    """A value of `output` in words."""
-    if isinstance(value, str):
-        return _quote(value)
-    if isinstance(value, (list, _Object)):
-        return _kind(value)
-    if isinstance(value, _Number):
-        number = math.inf if len(value.text) > _MAX_OUTPUT_NUMBER_LENGTH else float(value.text)
-        if math.isinf(number):
-            above = f"a number above 1.8e308 or of more than {_MAX_OUTPUT_NUMBER_LENGTH} bytes"
-            return above if number > 0 else "a number below -1.8e308"
-        return _format_number(number)
-    return {True: "true", False: "false", None: "null"}[value]
-
-
-def _format_number(number: float) -> str:
-    """As JavaScript writes it: exponents only below 1e-6 and from 1e21 on."""
-    if number == 0:
-        return "0"
-    if 1e-6 <= abs(number) < 1e21:
-        return re.sub(r"\.0$", "", format(decimal.Decimal(repr(number)), "f"))
-    return re.sub(r"e([+-])0+", r"e\1", repr(number).replace(".0e", "e"))
-
-
-def _is_read_by_typst(number: str) -> bool:
-    """Whether Typst can read a JSON number. Typst takes as many digits as fit into 64 bits, and rounds in two steps."""
-    match = re.fullmatch(r"-?([0-9]+)(?:\.([0-9]+))?(?:[eE]\+?(-?)([0-9]+))?", number)
-    if match is None:
-        raise ValueError("not a JSON number")
-    integer, fraction, sign, exponent_digits = (group or "" for group in match.groups())
-    digits = (integer + fraction).lstrip("0")
-    if digits == "":
-        return True
-    exponent_digits = exponent_digits.lstrip("0")
-    # No body has room for enough digits to compensate for such an exponent.
-    if len(exponent_digits) > 9:
-        return sign == "-"
-    kept = 20 if int(digits[:20]) < 2**64 else 19
-    kept = min(kept, len(digits))
-    power = int(sign + (exponent_digits or "0")) - len(fraction) + len(digits) - kept
-    if power < 0:
-        return True
-    return power <= 308 and not math.isinf(float(int(digits[:kept])) * float(10**power))
-
-
-def _is_date_for_typst(members: list[tuple[str, Any]]) -> bool:
-    """Whether Typst makes a date of an object: its only key, perhaps repeated, has a date or time as its value."""
-    if not members or any(key != _DATE_KEY for key, _ in members) or not isinstance(members[-1][1], str):
-        return False
-    clock = r"(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]"
-    match = re.fullmatch(rf"{clock}|[+-]?([0-9]{{4}})-([0-9]{{2}})-([0-9]{{2}})(?:T{clock}Z?)?", members[-1][1])
-    if match is None:
-        return False
-    if match.group(1) is None:
-        return True
-    year, month, day = map(int, match.groups())
-    return 1 <= month <= 12 and 1 <= day <= calendar.monthrange(year, month)[1]
+def _file_size(encoding: str, content: str) -> int:
+    return _byte_size(content) if encoding == "text" else len(content) * 3 // 4 - content[-2:].count("=")
 
 
 # --- Client -----------------------------------------------------------------------------------------------------------
@@ -948,7 +334,7 @@ _MAX_RETRY_AFTER_SECONDS = 300.0
 _FIRST_BACKOFF_SECONDS = 0.5
 _MAX_BACKOFF_SECONDS = 8.0
 # What Python raises for a document that does not have the expected form.
-_MALFORMED = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError, re.error)
+_MALFORMED = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
 
 
 def _is_gateway_status(status: int) -> bool:
@@ -984,21 +370,17 @@ _Answer = Union[_Response, Problem, ServiceUnreachableError]
 @dataclass(frozen=True)
 class _Constraints:
     document: Mapping[str, Any]
-    disagreements: Sequence[Mapping[str, Any]]
     valid_until: float
 
     @staticmethod
     def read(response: _Response) -> "_Constraints":
-        """Reads a constraints document, and compares its rules with those of this version by their vectors."""
         try:
             document = json.loads(response.content)
-            # This also shows that the document has every member that validation needs.
-            disagreements = run_vectors(document)
             if not all(isinstance(limit, int) for limit in document["limits"].values()):
                 raise ValueError("a limit is not an integer")
         except _MALFORMED as cause:
             raise UnexpectedResponseError("The response has no constraints.", response.status) from cause
-        return _Constraints(document, disagreements, time.monotonic() + _CONSTRAINTS_AGE_SECONDS)
+        return _Constraints(document, time.monotonic() + _CONSTRAINTS_AGE_SECONDS)
 
 
 class ServiceClient:
@@ -1054,22 +436,15 @@ class ServiceClient:
             # One attempt: if the constraints cannot be fetched, the request is sent unchecked, and the service decides.
             constraints = self._fetch_constraints(self._send)
             if isinstance(constraints, _Constraints):
-                check = _check(body, constraints)
-                if check.verdict == "refused" and check.problem is not None:
-                    return Rejected(check.problem, checked_locally=True)
+                problem = _find_oversize(body, constraints.document["limits"])
+                if problem is not None:
+                    return Rejected(problem, checked_locally=True)
         answer = self._send_with_retries("v1/render", body=body, on_retry=on_retry)
         if isinstance(answer, Problem):
             return Rejected(answer, checked_locally=False)
         extension, _ = _FILE_TYPES[answer.media_type]
         name = _file_name(answer.headers.get("Content-Disposition")) or f"document.{extension}"
         return RenderedFile(answer.content, answer.media_type, name, answer.headers.get("X-Request-Id"))
-
-    def check(self, request: Body) -> Check:
-        """Validates a request by the constraints of the deployment, without sending it."""
-        constraints = self._fetch_constraints(self._send_with_retries)
-        if isinstance(constraints, _Constraints):
-            return _check(_encode(request), constraints)
-        return Check("unavailable", constraints if isinstance(constraints, Problem) else None)
 
     def constraints(self) -> Union[Mapping[str, Any], Problem]:
         """The constraints of the deployment. They are kept for five minutes."""
@@ -1267,17 +642,6 @@ def _seconds_until(headers: email.message.Message) -> Optional[float]:
         return min(max(0.0, email.utils.mktime_tz(until) - start), _MAX_RETRY_AFTER_SECONDS)
     except (ValueError, OverflowError):
         return None
-
-
-def _check(body: bytes, constraints: _Constraints) -> Check:
-    if constraints.disagreements:
-        return Check("unknown", disagreements=constraints.disagreements)
-    try:
-        problem = check_request(body, constraints.document)
-    except _MALFORMED as cause:
-        # A hostile document may publish vectors that miss what it lacks.
-        raise UnexpectedResponseError("The constraints of the service are malformed.", 200) from cause
-    return Check("accepted") if problem is None else Check("refused", problem)
 
 
 _REASONS: tuple[tuple[tuple[type[Exception], ...], UnreachableReason, str], ...] = (

@@ -1,11 +1,8 @@
-/** The client for Python: its verdicts are the service's, and it behaves like the one for TypeScript. */
-import fc from "fast-check";
+/** The client for Python: what it finds by itself is what the service would say, and it behaves like the one for TypeScript. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { constraintsDocument } from "../../../rules/constraints.ts";
-import { DEFAULT_LIMITS, type Limits } from "../../../rules/limits.ts";
+import { DEFAULT_LIMITS } from "../../../rules/limits.ts";
 import { PROBLEMS } from "../../../rules/problem.ts";
-import { asConstraints, vectorRequests } from "../../../rules/published-rules.ts";
-import { parseRenderRequest } from "../../../rules/render-request.ts";
 import { hasPython, PythonDriver } from "../../support/clients/python-driver.ts";
 import {
   answer,
@@ -15,22 +12,8 @@ import {
   startScript,
   WHOLE_PDF,
 } from "../../support/clients/scripted-service.ts";
-import { lowLimits, mutatedBody, requestBody } from "../../support/rules/request-arbitraries.ts";
-import { runs } from "../../support/rules/runs.ts";
 import { type SharedService, sharedService } from "../../support/service/test-service.ts";
 import { API_TOKEN } from "../../support/tokens.ts";
-
-/** A verdict of either side, with its words, except for where JSON is malformed. */
-function comparable(verdict: unknown): unknown {
-  const { code, detail, context } = Object(verdict ?? { code: null });
-  if (code === null) return null;
-  return { code, context, detail: String(detail).replace(/^(The body is (?:not valid JSON|nested)).*$/, "$1") };
-}
-
-function ofService(body: Uint8Array, limits: Limits): unknown {
-  const parsed = parseRenderRequest(body, limits);
-  return parsed.ok ? null : parsed.problem;
-}
 
 describe.skipIf(!hasPython())("the Python client", () => {
   let driver: PythonDriver;
@@ -40,83 +23,6 @@ describe.skipIf(!hasPython())("the Python client", () => {
   });
 
   afterAll(() => driver?.stop());
-
-  describe("comes to the verdict of the service", () => {
-    const publish = (limits: Limits) => driver.ask({ do: "publish", document: constraintsDocument(limits) });
-
-    it.each([
-      ["generated requests", requestBody],
-      ["requests with bytes changed, added or taken out", mutatedBody],
-    ])("on %s", async (_what, arbitrary) => {
-      const BODIES_PER_LIMITS = 250;
-      for (const limits of fc.sample(lowLimits, runs(8))) {
-        await publish(limits);
-        const bodies = fc.sample(arbitrary, BODIES_PER_LIMITS);
-        const encoded = bodies.map((body) => Buffer.from(body).toString("base64"));
-        const verdicts = await driver.ask({ do: "verdicts", bodies: encoded });
-        if (!Array.isArray(verdicts)) throw new Error("no verdicts");
-        for (const [index, body] of bodies.entries()) {
-          const text = Buffer.from(body).toString("latin1");
-          expect(comparable(verdicts[index]), text).toEqual(comparable(ofService(body, limits)));
-        }
-      }
-    });
-  });
-
-  it("says the service's words, on every published vector and on the mistakes of beginners", async () => {
-    const constraints = asConstraints(constraintsDocument(DEFAULT_LIMITS));
-    if (constraints === null) throw new Error("no constraints");
-    await driver.ask({ do: "publish", document: constraints });
-    const file = (content: unknown, encoding: unknown = "base64") => ({
-      source: "x",
-      files: { "a.png": { encoding, content } },
-    });
-    const keys = ["logo neu.png", ..."Grüße.png C:\\a.png a\\b http://a/b a?b /a a//b ../a ./a ...".split(" ")];
-    keys.push("", "x".repeat(300));
-    const contents = ["data:image/png;base64,AA", "QUJ\nD", "plain text!", "QU JD", "QU-_", "QUJDR", "QUI", "QUJ="];
-    contents.push("====", "Ä");
-    const mistakes = [
-      ...vectorRequests(constraints).map(({ request }) => request),
-      ...keys.map((key) => ({ source: "x", files: { [key]: { encoding: "text", content: "" } } })),
-      ...contents.map((it) => file(it)),
-      file(7),
-      file("", "utf8"),
-      { source: "x", files: [] },
-      { source: "x", files: { "a.typ": "text" } },
-      { source: "x", files: { "a.typ": {}, "b.typ": { content: "", encoding: "text", name: 1 } } },
-      { soruce: "x" },
-      { source: "" },
-      { source: null },
-      { source: "\ud800" },
-      { source: "x", data: { $__toml_private_datetime: "2020-01-01" } },
-      { source: "x", data: "\udfff" },
-      ...[{ format: "docx" }, { format: 1 }, { ppi: 1 }, { format: "png", ppi: 301 }, { format: "png", ppi: 0.5 }].map(
-        (output) => ({ source: "x", output }),
-      ),
-      ...[1e-7, 1.5e-5, 1e21, 123456789012345680000, -0, true, null, "1", [], {}].map((ppi) => ({
-        source: "x",
-        output: { format: "png", ppi },
-      })),
-      ...[
-        { standards: "a-2b" },
-        { standards: ["a-2b", 1] },
-        { standards: ["pdfa"] },
-        { standards: ["a", "b", "c", "d"] },
-        { pages: 1 },
-        { version: 1.7 },
-        { version: "1.8" },
-      ].map((output) => ({ source: "x", output })),
-      { source: "x", ...Object.fromEntries(Array.from({ length: 30 }, (_, index) => [`field ${index}`, 1])) },
-      [],
-      5,
-    ];
-    const bodies = mistakes.map((mistake) => Buffer.from(JSON.stringify(mistake)));
-    const verdicts = await driver.ask({ do: "verdicts", bodies: bodies.map((body) => body.toString("base64")) });
-    if (!Array.isArray(verdicts)) throw new Error("no verdicts");
-    for (const [index, body] of bodies.entries()) {
-      expect(comparable(verdicts[index]), body.toString()).toEqual(comparable(ofService(body, DEFAULT_LIMITS)));
-    }
-  });
 
   it("names each problem that it finds as the catalogue does", async () => {
     const titles = await driver.ask({ do: "titles" });
@@ -185,17 +91,12 @@ describe.skipIf(!hasPython())("the Python client", () => {
 
   it.each([
     ["limits that are texts", { limits: { effective_max_files: 64, max_request_body_bytes: "many" } }],
-    [
-      "no rules, and no vectors that would miss them",
-      { output_rules: { output_rules_version: 1, conformance_vectors: [] } },
-    ],
-    ["a list of rules", { output_rules: [] }],
-    ["a pattern that is none", { segment_character_class: "[" }],
+    ["no limits", { limits: undefined }],
+    ["a list of limits", { limits: [1] }],
   ])("says that constraints are not those of the service: %s", async (_what, members) => {
-    const document = { ...constraintsDocument(DEFAULT_LIMITS), conformance_vectors: [], ...members };
+    const document = { ...constraintsDocument(DEFAULT_LIMITS), ...members };
     const { url } = await startScript(answer(200, { "Content-Type": "application/json" }, JSON.stringify(document)));
-    const request = { ...REQUEST, files: { a: { encoding: "text", content: "" } }, output: { format: "png", ppi: 72 } };
-    const { result } = await call("check", { url, token: API_TOKEN }, request);
+    const { result } = await call("constraints", { url, token: API_TOKEN });
     expect(result).toMatchObject({ error: "UnexpectedResponseError" });
   });
 
@@ -218,7 +119,11 @@ describe.skipIf(!hasPython())("the Python client", () => {
     let service: SharedService;
 
     beforeAll(async () => {
-      service = await sharedService({ SERVICE_MAX_INLINE_FILES: "2" });
+      service = await sharedService({
+        SERVICE_MAX_TEMPLATE_SOURCE_BYTES: "100",
+        SERVICE_MAX_INLINE_FILE_BYTES: "10",
+        SERVICE_MAX_REQUEST_BODY_BYTES: "1500",
+      });
     });
 
     const options = () => ({ url: service.edge.url.href, token: API_TOKEN });
@@ -231,22 +136,32 @@ describe.skipIf(!hasPython())("the Python client", () => {
       expect(String(result.content).slice(0, 5)).toBe("%PDF-");
     });
 
-    it("refuses what the rules reject, without sending it, by the limits of the deployment", async () => {
-      const files = Object.fromEntries(["a", "b", "c"].map((key) => [key, { encoding: "text", content: "" }]));
-      const request = { source: "x", files };
-      const refused = { code: "invalid_file_data", status: 400, context: { count: 3, limit: 2 }, request_id: null };
+    it.each([
+      ["a source", { source: "x".repeat(101) }],
+      ["a text", { source: "x", files: { a: { encoding: "text", content: "é".repeat(6) } } }],
+      ["a file in Base64", { source: "x", files: { a: { encoding: "base64", content: "QUJDREVGR0hJSks=" } } }],
+      ["a body", { source: "x", data: "x".repeat(2000) }],
+    ])(
+      "refuses %s that is over a limit of the deployment as the service would, without sending it",
+      async (_, request) => {
+        const unchecked = { ...options(), check_before_sending: false };
+        const { instance, request_id, ...problem } = Object((await call("render", unchecked, request)).result.problem);
+        expect([problem.status, typeof instance, typeof request_id]).toEqual([413, "string", "string"]);
+        expect((await call("render", options(), request)).result).toMatchObject({ checked_locally: true, problem });
+      },
+    );
+
+    it("sends what is within the limits, also what the service refuses for another reason", async () => {
+      const request = { source: "x", files: { a: { encoding: "base64", content: "QUJDREVGR0hJSg==" }, "b c": {} } };
       expect((await call("render", options(), request)).result).toMatchObject({
-        checked_locally: true,
-        problem: refused,
+        checked_locally: false,
+        problem: { status: 400 },
       });
-      expect((await call("check", options(), request)).result).toMatchObject({ verdict: "refused", problem: refused });
-      expect((await call("check", options(), REQUEST)).result).toMatchObject({ verdict: "accepted" });
     });
 
-    it("reports a wrong token, for renders, checks and constraints alike", async () => {
+    it("reports a wrong token, for renders and constraints alike", async () => {
       const wrong = { ...options(), token: "wrong" };
       expect((await call("render", wrong, REQUEST)).result).toMatchObject({ problem: { code: "forbidden" } });
-      expect((await call("check", wrong, REQUEST)).result).toMatchObject({ verdict: "unavailable" });
       expect((await call("constraints", wrong)).result).toMatchObject({ code: "forbidden", status: 403 });
     });
   });

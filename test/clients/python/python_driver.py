@@ -1,6 +1,5 @@
 """Runs the Python client for its tests: a JSON object per line in, its result as one line out."""
 
-import base64
 import dataclasses
 import datetime
 import decimal
@@ -19,8 +18,6 @@ import document_rendering as client  # noqa: E402
 random.random = lambda: 0.0
 """Without the random part of a wait, Retry-After: 0 is no wait."""
 
-constraints = None
-
 
 def plain(value):
     if isinstance(value, (client.ServiceUnreachableError, client.UnexpectedResponseError)):
@@ -35,11 +32,6 @@ def plain(value):
     return value
 
 
-def verdict(body):
-    problem = client.check_request(base64.b64decode(body), constraints)
-    return None if problem is None else plain(problem)
-
-
 def call(method, options, request):
     events = []
     # Text of JSON keeps the digits that it has.
@@ -49,7 +41,7 @@ def call(method, options, request):
         if method == "render":
             result = used.render(request if text is None else json.loads(text), on_retry=lambda event: events.append(plain(event)))
         else:
-            result = used.check(request) if method == "check" else used.constraints()
+            result = used.constraints()
     except (client.ServiceUnreachableError, client.UnexpectedResponseError, ValueError) as error:
         result = error if not isinstance(error, ValueError) else {"error": type(error).__name__, "message": str(error)}
     return {"result": plain(result), "events": events}
@@ -57,10 +49,7 @@ def call(method, options, request):
 
 for line in sys.stdin:
     command = json.loads(line)
-    if command["do"] == "publish":
-        constraints = command["document"]
-        answer = client.run_vectors(constraints)
-    elif command["do"] == "titles":
+    if command["do"] == "titles":
         answer = client._TITLES
     elif command["do"] == "encode":
         # A test's own expression: what JSON does not have.
@@ -68,8 +57,6 @@ for line in sys.stdin:
             answer = client._encode({"source": "x", "data": eval(command["data"])}).decode()
         except (TypeError, ValueError) as error:
             answer = f"{type(error).__name__}: {error}"
-    elif command["do"] == "verdicts":
-        answer = [verdict(body) for body in command["bodies"]]
     else:
         answer = call(command["do"], command["options"], command.get("request"))
     print(json.dumps(answer), flush=True)

@@ -27,7 +27,7 @@ export class PythonDriver {
     return JSON.parse(value);
   }
 
-  async call(method: "render" | "check" | "constraints", options: object, request?: object) {
+  async call(method: "render" | "constraints", options: object, request?: object) {
     const called = await this.ask({ do: method, options, request });
     if (typeof called !== "object" || called === null || !("result" in called) || !("events" in called)) {
       throw new Error("no call");
