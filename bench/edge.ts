@@ -141,7 +141,7 @@ Made by \`npm run bench -- edge\` on ${describeMachine()}. Client, edge and back
 Requests are not logged (\`SERVICE_LOG_REQUESTS=none\`), as under \`npm start\`.
 
 A render whose backend answers at once: what is added to the backend alone, p50 of ${REQUESTS} in ms. In brackets, how many times as much as
-a Worker adds that only forwards, in the same workerd. [Where the time goes](../docs/decisions/edge-in-node.md).
+a Worker adds that only forwards, in the same workerd. [Where the time goes](../docs/decisions/README.md#what-the-edge-adds-to-a-render).
 
 ${formatTable(["Request", "pause before", "backend alone", "added by a forwarding Worker", "by the edge", "by the edge behind the gate"], rows)}
 

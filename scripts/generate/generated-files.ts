@@ -161,18 +161,11 @@ const TABLES: Readonly<Record<string, Table>> = {
     SET_RULES.map(({ id, error_code, description }) => [code(id), code(error_code), description]),
   ],
   "output-rules": [
-    ["", "Rule", "Field", "What to do"],
-    OUTPUT_RULES.map(({ id, field, description }, index) => [String(index + 1), code(id), code(field), description]),
+    ["Rule", "Field", "What to do"],
+    OUTPUT_RULES.map(({ id, field, description }) => [code(id), code(field), description]),
   ],
   "page-selection": membersTable(PAGE_SELECTION),
-  standards: [
-    ["Standard", "PDF version", "Tagged"],
-    PDF_STANDARDS.map((standard) => [
-      code(standard),
-      new Map<string, string>(Object.entries(PDF_A_VERSION)).get(standard) ?? "any but 2.0",
-      TAGGED_STANDARDS.some((tagged) => tagged === standard) ? "yes" : "no",
-    ]),
-  ],
+  standards: [["PDF version", "Not tagged", "Tagged"], standardRows()],
   versions: [
     ["Counter", "Now", "Rises with a change of"],
     [
@@ -181,6 +174,22 @@ const TABLES: Readonly<Record<string, Table>> = {
     ],
   ],
 };
+
+/** The standards by the PDF version that they set. */
+function standardRows(): string[][] {
+  const versions = new Map<string, string>(Object.entries(PDF_A_VERSION));
+  const byVersion = Map.groupBy(PDF_STANDARDS, (standard) => versions.get(standard) ?? "any but 2.0");
+  const isTagged = (standard: string) => TAGGED_STANDARDS.some((tagged) => tagged === standard);
+  return [...byVersion].map(([version, standards]) => [
+    version,
+    ...[false, true].map((tagged) =>
+      standards
+        .filter((standard) => isTagged(standard) === tagged)
+        .map(code)
+        .join(", "),
+    ),
+  ]);
+}
 
 function codedRows(meanings: Readonly<Record<string, string>>): string[][] {
   return Object.entries(meanings).map(([name, meaning]) => [code(name), meaning]);
