@@ -8,12 +8,12 @@ import house from "./house.json" with { type: "json" };
 const allowed: Readonly<Record<string, number>> = house;
 const CODE = /\/.*\.(ts|mjs|js|py|sh|css|html)$/;
 const ROOT = new URL("../", import.meta.url);
-// A rule, a decision or a finding a file: halls, and no room of them would have a name of its own.
-const HALLS = ["rules", "docs/decisions", "findings"];
+// One file per rule, decision or finding; no subfolder would have a useful name.
+const EXEMPT_FOLDERS = ["rules", "docs/decisions", "findings"];
 
 const { stdout } = await execa("git", ["ls-files", "-z"], { cwd: ROOT });
 const files = stdout.split("\0").filter((name) => name !== "" && !name.startsWith("findings/"));
-const folders = Object.entries(Object.groupBy(files, dirname)).filter(([name]) => !HALLS.includes(name));
+const folders = Object.entries(Object.groupBy(files, dirname)).filter(([name]) => !EXEMPT_FOLDERS.includes(name));
 const [fullest, inside = []] = folders.toSorted(([, a = []], [, b = []]) => b.length - a.length)[0] ?? [];
 
 const linesOf = (name: string) => readFileSync(new URL(name, ROOT), "utf8").split("\n").length - 1;

@@ -89,10 +89,8 @@ export class RenderQueue {
   readonly #callers = new Map<string, CallerState>();
   /** Withdraws the slot that was last lent. One is lent at a time, because slow callers leave only one free. */
   #loan: AbortController | null = null;
-  /** Of callers. */
-  #running = 0;
-  /** Of no caller: probes. */
-  #uncounted = 0;
+  #callerRenders = 0;
+  #probes = 0;
   /** The most renders that ran at once in one period of `SHARE_MEMORY_SECONDS`, and in the one before it. */
   #most = { period: 0, running: 0, before: 0 };
   #waiting = 0;
@@ -104,7 +102,7 @@ export class RenderQueue {
   }
 
   get running(): number {
-    return this.#running + this.#uncounted;
+    return this.#callerRenders + this.#probes;
   }
 
   get waiting(): number {
@@ -144,7 +142,7 @@ export class RenderQueue {
         const ended = this.#nowSeconds();
         entry.endRender(ended, isStopped);
         this.#noteRunning();
-        this.#running--;
+        this.#callerRenders--;
         if (!isStopped) this.#meanRenderSeconds += NEWEST_WEIGHT * (ended - admitted - this.#meanRenderSeconds);
         this.#admitWaiting();
       }
@@ -159,11 +157,11 @@ export class RenderQueue {
     if (this.running >= this.#options.slots) {
       return { kind: "full", cause: "slots_busy", retryAfterSeconds: 1, waitedSeconds: 0 };
     }
-    this.#uncounted++;
+    this.#probes++;
     try {
       return { kind: "done", result: await work(), waitedSeconds: 0 };
     } finally {
-      this.#uncounted--;
+      this.#probes--;
       this.#admitWaiting();
     }
   }
@@ -233,12 +231,12 @@ export class RenderQueue {
     const period = Math.floor(this.#nowSeconds() / SHARE_MEMORY_SECONDS);
     const last = this.#most;
     const before = period === last.period ? last.before : period === last.period + 1 ? last.running : 0;
-    const running = period === last.period ? Math.max(last.running, this.#running) : this.#running;
+    const running = period === last.period ? Math.max(last.running, this.#callerRenders) : this.#callerRenders;
     this.#most = { period, running, before };
   }
 
   #admit({ state, settle }: Waiter, loan: AbortController | null): void {
-    this.#running++;
+    this.#callerRenders++;
     this.#noteRunning();
     state.latestTurn = ++this.#turns;
     const endRender = state.admit(this.#nowSeconds(), loan !== null);
@@ -317,7 +315,7 @@ export class CallerState {
   readonly waiting = new Set<Waiter>();
   latestTurn = 0;
   /** When each running render was admitted. Objects, so that two renders admitted at the same instant are distinct. */
-  readonly #running = new Set<{ readonly admittedSeconds: number; readonly isLent: boolean }>();
+  readonly #callerRenders = new Set<{ readonly admittedSeconds: number; readonly isLent: boolean }>();
   /** Running mean of the length of its renders; infinite until one has ended. */
   #meanSeconds = Number.POSITIVE_INFINITY;
   #used = { seconds: 0, atSeconds: 0 };
@@ -328,15 +326,15 @@ export class CallerState {
   }
 
   get running(): number {
-    return this.#running.size;
+    return this.#callerRenders.size;
   }
 
   get lent(): number {
-    return [...this.#running].filter(({ isLent }) => isLent).length;
+    return [...this.#callerRenders].filter(({ isLent }) => isLent).length;
   }
 
   get isIdle(): boolean {
-    return this.#running.size === 0 && this.waiting.size === 0;
+    return this.#callerRenders.size === 0 && this.waiting.size === 0;
   }
 
   wasActiveWithin(seconds: number, nowSeconds: number): boolean {
@@ -347,7 +345,7 @@ export class CallerState {
   expectedSeconds(nowSeconds: number, unknownSeconds = Number.POSITIVE_INFINITY): number {
     return Math.max(
       this.#meanSeconds === Number.POSITIVE_INFINITY ? unknownSeconds : this.#meanSeconds,
-      ...[...this.#running].map(({ admittedSeconds }) => nowSeconds - admittedSeconds),
+      ...[...this.#callerRenders].map(({ admittedSeconds }) => nowSeconds - admittedSeconds),
     );
   }
 
@@ -358,9 +356,9 @@ export class CallerState {
   /** @returns what counts the end, once. A render that was stopped does not make its caller quicker. */
   admit(nowSeconds: number, isLent = false): EndRender {
     const render = { admittedSeconds: nowSeconds, isLent };
-    this.#running.add(render);
+    this.#callerRenders.add(render);
     return (endSeconds, isStopped = false) => {
-      this.#running.delete(render);
+      this.#callerRenders.delete(render);
       if (!isStopped || endSeconds - nowSeconds > this.#meanSeconds) this.#count(endSeconds - nowSeconds);
       this.#used = { seconds: this.usedSeconds(endSeconds) + endSeconds - nowSeconds, atSeconds: endSeconds };
       this.lastSeenSeconds = endSeconds;

@@ -20,7 +20,7 @@ import { describeError, errorCode } from "../error-log.ts";
 import { traceParentOf } from "../observe/request-observer.ts";
 import { answerMalformedHttp, answerUnrouted, PendingAnswers, reportFailure, sendProblem } from "./problem-response.ts";
 import { RenderRoute, refuseWithoutToken } from "./render-route.ts";
-import { type Foundation, openParts, readLoad, type ServiceParts } from "./service-parts.ts";
+import { openParts, type Prerequisites, readLoad, type ServiceParts } from "./service-parts.ts";
 
 /** How long a whole request may take to arrive, on any route. The render route has shorter deadlines for bodies. */
 const REQUEST_TIMEOUT_MILLISECONDS = 90_000;
@@ -44,9 +44,9 @@ export interface RenderService {
   readonly workDirectoryLost: Promise<string>;
 }
 
-export function buildRenderService(foundation: Foundation): RenderService {
-  const { app, connections } = createApp(foundation);
-  const parts = openParts(foundation, app.log);
+export function buildRenderService(prerequisites: Prerequisites): RenderService {
+  const { app, connections } = createApp(prerequisites);
+  const parts = openParts(prerequisites, app.log);
   const { stage, capabilities, workDirectoryWatch } = parts;
   const route = new RenderRoute(parts);
   addHooks(app, parts, connections);
@@ -123,7 +123,7 @@ function createHandlers(parts: ServiceParts) {
   } satisfies Readonly<Record<string, RouteHandlerMethod>>;
 }
 
-function createApp({ settings, logOutput }: Foundation): {
+function createApp({ settings, logOutput }: Prerequisites): {
   readonly app: FastifyInstance;
   readonly connections: Connections;
 } {

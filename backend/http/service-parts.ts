@@ -25,8 +25,8 @@ import { workDirectoryPath } from "../work-directory/paths.ts";
 import { WorkDirectoryWatch } from "../work-directory/watch.ts";
 import { Deliveries } from "./delivery.ts";
 
-/** What is found out before the backend is put together. The work directory must be ready, and the sandbox tried. */
-export interface Foundation {
+/** What start-up has settled before the parts are built. The work directory must be ready, and the sandbox tried. */
+export interface Prerequisites {
   readonly settings: BackendSettings;
   readonly sandbox: Sandbox;
   readonly launcher: Launcher;
@@ -53,8 +53,8 @@ export function readLoad({ settings, queue, stage }: ServiceParts): BackendLoad 
   return { running, waiting, slots: settings.maxConcurrentRenders, isDraining: stage.current !== "serving" };
 }
 
-export function openParts(foundation: Foundation, log: FastifyBaseLogger): ServiceParts {
-  const { settings, sandbox, launcher, tracing, logOutput } = foundation;
+export function openParts(prerequisites: Prerequisites, log: FastifyBaseLogger): ServiceParts {
+  const { settings, sandbox, launcher, tracing, logOutput } = prerequisites;
   const { workDirectory, limits, maxConcurrentRenders: slots } = settings;
   const queue = new RenderQueue({
     slots,

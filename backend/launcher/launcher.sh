@@ -10,7 +10,7 @@ exec 2>&1
 
 # When the backend ends, standard input ends and this shell exits. Everything in its process group ends with it.
 trap 'kill -KILL 0' EXIT
-# A terminal's signals are meant for the backend, and TERM for what a program has left behind (see `finish`).
+# Ignore a terminal's signals, which are meant for the backend, and the TERM that `finish` sends to our own group.
 trap : HUP INT TERM
 
 make_fifos() {
@@ -34,7 +34,8 @@ is_child() {
   done <"/proc/$!/status" && [ "$parent" = $$ ]
 }
 
-# finish <word>: kills the program if it still runs, and reports its exit status under a word that it cannot know.
+# finish <nonce>: kills the program if it still runs, and reports its exit status, prefixed with a random nonce that the
+# program cannot know.
 finish() {
   # It may end at this moment, which is nothing to report.
   if is_child; then kill -KILL $!; fi 2>/dev/null

@@ -21,7 +21,7 @@ export const INHERITED_DESCRIPTOR = 3;
 export type ProgramEnd =
   | { readonly kind: "exited"; readonly exitCode: number; readonly diagnostics: string }
   | { readonly kind: "signalled"; readonly signal: string; readonly diagnostics: string }
-  /** It never ran, or its end is unknown. `reason` is for the log: it may quote the shell, which knows nothing of a request. */
+  /** The program never ran, or its end is unknown. `reason` is for the log: it may quote the shell, which knows nothing of a request. */
   | { readonly kind: "failed"; readonly reason: string; readonly hasStarted: boolean };
 
 export function startLine(command: ProgramCommand): string {
@@ -46,7 +46,7 @@ export function shellCommand(...words: readonly string[]): string {
   return words.map(quote).join(" ");
 }
 
-/** Under full load, the reader is still starting. A try costs 0.1 ms (2026-11-24), so the pauses grow with the wait. */
+/** Under full load, the reader is still starting. A try costs 0.1 ms, so the pauses grow with the wait. */
 const MIN_RETRY_MILLISECONDS = 1;
 const RETRY_PART_OF_WAIT = 1 / 8;
 

@@ -158,7 +158,7 @@ export class ProgramRun {
   #isInputOpen = true;
   readonly #directory: string;
   readonly #report = new ShellReport();
-  #word: string | null = null;
+  #nonce: string | null = null;
   #reportedEnd: ProgramEnd | null = null;
   #isOver = false;
   #timer: NodeJS.Timeout | undefined;
@@ -183,18 +183,18 @@ export class ProgramRun {
   }
 
   finish(): void {
-    if (this.#isOver || this.#word !== null) return;
-    this.#word = randomUUID();
+    if (this.#isOver || this.#nonce !== null) return;
+    this.#nonce = randomUUID();
     this.#timer = setTimeout(() => this.#shell.kill(), this.#shell.answerTimeoutMilliseconds);
-    this.#shell.send(shellCommand("finish", this.#word));
+    this.#shell.send(shellCommand("finish", this.#nonce));
   }
 
   hear(text: string): void {
     this.#report.append(text);
     if (this.#report.hasStarted) this.#started.resolve(this.#shell.pid);
     if (this.#report.hasFailedToStart) this.finish();
-    if (this.#word === null || this.#reportedEnd !== null) return;
-    this.#reportedEnd = this.#report.parseEnd(this.#word);
+    if (this.#nonce === null || this.#reportedEnd !== null) return;
+    this.#reportedEnd = this.#report.parseEnd(this.#nonce);
     if (this.#reportedEnd === null) return;
     clearTimeout(this.#timer);
     // A program that was not started may not have opened its output.

@@ -56,7 +56,7 @@ export class RenderDirectory {
   #fifo: { readonly name: string; readonly source: FifoSource } | null = null;
   #users: DirectoryUser[] = [];
   #hasEmptyData = false;
-  #isLarge = false;
+  #isReusable = true;
 
   private constructor(root: string, outputDirectory: string | null) {
     this.#root = root;
@@ -102,7 +102,7 @@ export class RenderDirectory {
     }
     await this.#writeData(data === null ? null : body.subarray(data.start, data.end));
     this.#paths = pathsOf(files);
-    this.#isLarge ||= countNamedDirectories(this.#paths) > FEW_DIRECTORIES;
+    this.#isReusable &&= countNamedDirectories(this.#paths) <= FEW_DIRECTORIES;
     try {
       await makeDirectories(this.root, this.#paths, signal);
     } catch (error) {
@@ -130,7 +130,7 @@ export class RenderDirectory {
    */
   async keep(): Promise<boolean> {
     if (!this.#users.splice(0).every(({ isGone }) => isGone)) return false;
-    if (this.outputDirectory !== null || this.#isLarge || this.#files.length > MAX_FILES_TO_CLEAR) return false;
+    if (this.outputDirectory !== null || !this.#isReusable || this.#files.length > MAX_FILES_TO_CLEAR) return false;
     try {
       const turns = new LoopTurns();
       for (const file of this.#files.splice(0)) {
@@ -165,7 +165,7 @@ export class RenderDirectory {
     if (this.outputDirectory !== null) await removeOutputFiles(this.outputDirectory);
   }
 
-  /** Name by name: a third of the time of a listing (measured 2026-11-21). @returns whether that was everything. */
+  /** Name by name: a third of the time of a listing. @returns whether that was everything. */
   async #removeKnown(): Promise<boolean> {
     const files = [...this.#files];
     if (this.#fifo !== null) files.push(this.#fifo.name);
@@ -204,7 +204,7 @@ export class RenderDirectory {
       writeFileSync(join(this.root, path), bytes, options);
       return;
     }
-    this.#isLarge = true;
+    this.#isReusable = false;
     await writeFile(join(this.root, path), bytes, options);
   }
 

@@ -27,7 +27,7 @@ export type BackendAddress = { readonly name: string } & (
 
 /** A name whose SRV records say where backends are. */
 export interface ServiceName {
-  /** One that ends in a dot is a full name. */
+  /** A name that ends in a dot is complete. */
   readonly service: string;
   /** Stands before the names of its backends; null for none. */
   readonly prefix: string | null;

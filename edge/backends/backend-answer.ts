@@ -107,7 +107,7 @@ type Content = "file" | "foreign" | "no answer" | ProblemCode;
 
 /**
  * What Cloudflare answers itself, in front of an origin that refuses connections, is silent or unknown
- * (developers.cloudflare.com/support/troubleshooting/http-status-codes/cloudflare-5xx-errors, read on 2026-11-28).
+ * (developers.cloudflare.com/support/troubleshooting/http-status-codes/cloudflare-5xx-errors).
  */
 const FIRST_STATUS_OF_CLOUDFLARE = 520;
 const LAST_STATUS_OF_CLOUDFLARE = 530;
@@ -149,7 +149,7 @@ function isProblemCode(name: string): name is ProblemCode {
   return Object.hasOwn(PROBLEMS, name);
 }
 
-/** What the head of an answer says of its body. Each header field that is read takes microseconds, so this is done once. */
+/** What the head of an answer says of its body. */
 export interface AnswerBody {
   /** Otherwise it is a problem. */
   readonly isFile: boolean;
@@ -157,6 +157,7 @@ export interface AnswerBody {
   readonly maxBytes: number;
 }
 
+/** Called once per answer, because each header field that is read takes microseconds. */
 export function describeBody(head: ResponseHead, limits: Limits): AnswerBody {
   const isFile = fileExtensionOf(head.headers.get("Content-Type")) !== null;
   return { isFile, length: lengthOf(head), maxBytes: isFile ? limits.max_output_bytes : MAX_PROBLEM_BYTES };

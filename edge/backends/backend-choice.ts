@@ -61,16 +61,18 @@ class BackendState {
   fullAt = NEVER;
   drainingUntil = NEVER;
   trust: Exclude<Standing, "draining">;
-  /** When it last answered, and when the newest request that it has answered was sent. */
+  /** When it last answered. */
   answeredAt = NEVER;
-  provenAt = NEVER;
+  /** When the newest request was sent that it has answered. */
+  newestAnsweredSentAt = NEVER;
   /** When the last request was sent whose answer said that no render runs or waits there. */
   idleAt = NEVER;
   probeAt = NEVER;
   failedProbes = 0;
-  /** When the last of them ended, and when the newest of them was sent. */
-  failedAt = NEVER;
-  lostAt = NEVER;
+  /** When the last of the failed probes ended. */
+  lastProbeFailureAt = NEVER;
+  /** When the newest of the failed probes was sent. */
+  newestFailedProbeSentAt = NEVER;
   returnedAt = NEVER;
 
   constructor(trust: BackendState["trust"]) {
@@ -149,7 +151,7 @@ export class BackendChoice {
   /** Whether a backend is out of use, and a probe failed that it got at this time or later. */
   hasFailedSince(backend: Backend, time: number): boolean {
     const state = this.#states.get(backend);
-    return state?.trust === "out of use" && state.lostAt >= time;
+    return state?.trust === "out of use" && state.newestFailedProbeSentAt >= time;
   }
 
   /** Whether the backend has said, of a time after this one, that no render runs or waits there. */
@@ -182,14 +184,14 @@ export class BackendChoice {
       recordAnswer(state, beganAt, now, result);
       return;
     }
-    // It has answered something meanwhile, so it is busy or has only just come back. The next probe will tell.
+    // The backend has answered something meanwhile, so it is busy or has only just come back. The next probe will tell.
     if (state.answeredAt > beganAt) return;
-    state.lostAt = Math.max(state.lostAt, beganAt);
+    state.newestFailedProbeSentAt = Math.max(state.newestFailedProbeSentAt, beganAt);
     // Probes that were under way together count once.
-    if (beganAt < state.failedAt) return;
+    if (beganAt < state.lastProbeFailureAt) return;
     state.trust = "out of use";
     state.failedProbes++;
-    state.failedAt = now;
+    state.lastProbeFailureAt = now;
     state.probeAt = now + pauseMilliseconds(state.failedProbes);
   }
 
@@ -246,12 +248,12 @@ function standingOf({ trust, drainingUntil }: BackendState, now: number): Standi
 }
 
 function isDue(state: BackendState, now: number): boolean {
-  const { probeAt, trust, provenAt, attempts, drainingUntil, loadAt } = state;
+  const { probeAt, trust, newestAnsweredSentAt, attempts, drainingUntil, loadAt } = state;
   if (now < probeAt) return false;
   if (trust !== "in use") return true;
   if (now < drainingUntil && now - loadAt >= DRAINING_PROBE_GAP_MILLISECONDS) return true;
   const silentSince = now - SILENCE_MILLISECONDS;
-  return provenAt <= silentSince && attempts.values().some(({ beganAt }) => beganAt <= silentSince);
+  return newestAnsweredSentAt <= silentSince && attempts.values().some(({ beganAt }) => beganAt <= silentSince);
 }
 
 /** How many renders per slot are ahead of the next one, plus a penalty if the backend has only just come back. */
@@ -304,8 +306,8 @@ function recordAnswer(state: BackendState, beganAt: number, now: number, result:
   state.answeredAt = now;
   if (isWorking) state.fullAt = NEVER;
   // What was begun before a failed probe says nothing about the time after it.
-  if (beganAt >= state.lostAt) {
-    state.provenAt = Math.max(state.provenAt, beganAt);
+  if (beganAt >= state.newestFailedProbeSentAt) {
+    state.newestAnsweredSentAt = Math.max(state.newestAnsweredSentAt, beganAt);
     state.failedProbes = 0;
     if (state.trust === "out of use") state.returnedAt = now;
     if (isWorking) state.trust = "in use";

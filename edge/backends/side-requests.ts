@@ -1,7 +1,7 @@
 /**
  * What one request asks backends beside its render, or instead of one. Cloudflare lets a request have six fetches that
  * wait for response headers; the seventh is queued, and its wait counts against its own time limit. On its Free plan a
- * request has 50 fetches in all (developers.cloudflare.com/workers/platform/limits, read on 2026-11-28). The same
+ * request has 50 fetches in all (developers.cloudflare.com/workers/platform/limits). The same
  * bounds hold everywhere, so that a deployment behaves alike on every platform.
  */
 
@@ -11,11 +11,11 @@ export const MAX_ASKED_AT_ONCE = 5;
 /** A render itself is one fetch at a time, so a request has at most three that wait. */
 const MAX_SIDE_REQUESTS_AT_ONCE = 2;
 /**
- * With a question to each backend, an attempt at each and four more, a render has at most ten fetches more than twice
- * the number of backends: all of the 50 for twenty. Later requests send the other probes.
+ * At most 2 × backends + 10 fetches per render: a question and an attempt for each backend, 4 repeats, 6 probes. With
+ * 20 backends that is the limit of 50. Probes beyond 6 are left to later requests.
  */
 const MAX_PROBES = 6;
-/** Of these, for whichever backend has the render: while nothing is heard of a silent one, the render stays there. */
+/** Of the probes, those for the backend that has the render. Until it is probed, the render stays with a silent one. */
 const PROBES_OF_OWN_BACKENDS = 2;
 
 /** The probes and questions of one render. They share two places, one of which only its own backend's probe may take. */

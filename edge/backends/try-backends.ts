@@ -147,7 +147,7 @@ class OpenAttempt<Answer extends ResponseHead> {
   async run(): Promise<Exclude<RenderAnswer<Answer>, { kind: "refused" }> | FailedAttempt> {
     const { choice, clock, whenClientLeaves, send, discard } = this.#forwarding;
     // When the client disconnects, workerd never resumes the code after the next `await`.
-    const stay = whenClientLeaves(() => {
+    const stopWatchingClient = whenClientLeaves(() => {
       this.#hasClientLeft = true;
       choice.abandon(this.#attempt);
       this.#abort.abort();
@@ -173,7 +173,7 @@ class OpenAttempt<Answer extends ResponseHead> {
     } finally {
       this.#cancelDeadline();
       this.#cancelLook();
-      stay();
+      stopWatchingClient();
     }
   }
 
@@ -192,7 +192,7 @@ class OpenAttempt<Answer extends ResponseHead> {
     if (probes !== null) this.#forwarding.inBackground(probes);
   }
 
-  /** It is over: the body is for the next backend, or is released at once. Nobody may take it any more. */
+  /** The attempt is over: the body is for the next backend, or is released at once. Nobody may take it any more. */
   #keepBody(): void {
     this.#isOver = true;
     this.#forwarding.body.withdraw();
