@@ -33,7 +33,7 @@ export function errorCode(error: unknown): string {
   return error instanceof Error && "code" in error ? String(error.code) : "";
 }
 
-/** A stack begins with the message that its error was made with. If that has changed since, it cannot be cut off. */
+/** `stack` starts with the message at construction. If that was changed later we cannot strip it, so we log no stack. */
 function framesOf({ stack = "", message }: Error): string {
   const type = stack.slice(0, stack.search(/[:\n]/));
   const head = message === "" ? type : `${type}: ${message}`;

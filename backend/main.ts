@@ -1,5 +1,5 @@
 /**
- * The backend as a program. It handles stop signals before it loads the rest, which takes half a second (2026-11-22):
+ * The backend as a program. It handles stop signals before it loads the rest, which takes half a second:
  * Linux drops those that process 1 does not handle.
  */
 import { exitCodeAfter, type StopSignal } from "./start/stop-signal.ts";

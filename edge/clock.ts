@@ -22,7 +22,8 @@ const FIRST_LOOK_MILLISECONDS = 1000;
 
 /**
  * The clock of one request. Most of what a request waits for comes long before its deadline, and a timer of workerd costs
- * as much as a header field of the answer, so all deadlines share one. It is left to fire when none is left.
+ * as much as a header field of the answer, so all deadlines share one. When no
+ * deadline is left, the timer still fires once, and does nothing.
  */
 export class RequestClock implements WallClock {
   readonly now = WALL_CLOCK.now;

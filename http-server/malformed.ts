@@ -21,7 +21,7 @@ export function hasClearEnd({ httpVersion, headers }: IncomingMessage): boolean 
 
 /** Answers, and closes the connection: the start of a next request cannot be found. */
 export function answerMalformed(socket: Socket): void {
-  // It has been refused, and still sends.
+  // The client has been refused, and still sends.
   if (!socket.writable) return;
   const requestId = randomUUID();
   const body = JSON.stringify(problemDocument(MALFORMED, `#${requestId}`));
@@ -34,7 +34,7 @@ export function answerMalformed(socket: Socket): void {
     Connection: "close",
   };
   const lines = Object.entries(fields).map(([name, value]) => `${name}: ${value}\r\n`);
-  // After CONNECT, it is in the hands of nobody else.
+  // After CONNECT, Node no longer handles errors or data of this socket.
   socket.on("error", () => {}).resume();
   socket.end(`HTTP/1.1 400 Bad Request\r\n${lines.join("")}\r\n${body}`);
   // The client may never close its side.

@@ -63,7 +63,7 @@ function invalidToken(tokens: readonly string[], place: string): Problem {
 
 /**
  * From 1; 0 if none equals the candidate, which is compared with every token, so that the time does not tell which. One
- * that is longer than every token is not compared: 60 KB of a header field against 200 tokens took 75 ms (2026-11-28).
+ * that is longer than every token is not compared: 60 KB of a header field against 200 tokens took 75 ms.
  */
 function positionOf(candidate: string, tokens: readonly string[]): number {
   if (tokens.every(({ length }) => candidate.length > length)) return 0;

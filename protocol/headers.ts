@@ -108,7 +108,7 @@ export const FORWARDED_PREFIX_HEADER = "X-Forwarded-Prefix";
 const MAX_PREFIX_LENGTH = 256;
 const PREFIX = /^(?:\/(?!\.+(?:\/|$))[A-Za-z0-9._~-]+)*\/?$/;
 
-/** It has no slash at its end; empty if the field is absent or is no such path. */
+/** The prefix has no slash at its end; it is empty if the field is absent or is no such path. */
 export function parseForwardedPrefix(text: string | null | undefined): string {
   const prefix = text ?? "";
   return prefix.length <= MAX_PREFIX_LENGTH && PREFIX.test(prefix) ? prefix.replace(/\/$/, "") : "";

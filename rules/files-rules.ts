@@ -16,7 +16,7 @@ export const KEY_RULES = {
   min_key_length: 1,
   /**
    * Far below PATH_MAX (4096), because the time to create and remove a path grows with the square of its depth: 64 keys
-   * of 3840 characters took three minutes, 64 keys of 512 characters a second (2026-11-21).
+   * of 3840 characters took three minutes, 64 keys of 512 characters a second.
    */
   max_key_length: 512,
 } as const;
@@ -158,7 +158,7 @@ function isDirectoryOf(path: string, next: string | undefined): boolean {
 
 const SEPARATOR = 0;
 
-/** A valid key in lower case, with NUL for each slash. `replaceAll` took ten times as long (2026-11-21). */
+/** A valid key in lower case, with NUL for each slash. `replaceAll` took ten times as long. */
 function foldPath(key: string): string {
   const codes = new Uint8Array(key.length);
   for (let at = 0; at < codes.length; at++) {
@@ -180,7 +180,7 @@ const LOOKUPS_WITHOUT_FILTER = 32;
  */
 export class SeenKeys {
   readonly #keys = new Set<string>();
-  /** 1 for the fingerprint of each key. Without it, the set took nine tenths of the time for a million (2026-11-21). */
+  /** 1 for the fingerprint of each key. Without it, the set took nine tenths of the time for a million. */
   #fingerprints: Uint8Array | null = null;
   #lookups = 0;
 

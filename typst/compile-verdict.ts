@@ -84,7 +84,7 @@ function judgeEmpty(output: Output): FinalVerdict {
 }
 
 function judgeStandards(standards: PdfVerdict | null): FinalVerdict {
-  // One that cannot be read is no reason to refuse a document: a later Typst may write its files in another form.
+  // A PDF that cannot be read is no reason to refuse a document: a later Typst may write its files in another form.
   return standards?.kind === "broken" ? fail(describeBriefly(standards.rules[0]), standards.rules) : { kind: "file" };
 }
 

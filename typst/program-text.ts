@@ -47,7 +47,7 @@ export function linesBelow(source: Buffer, lines: Buffer): (line: number) => num
 /**
  * The main text of a process that is started before its request: Typst evaluates it until it opens the FIFO, and reads
  * the program text from there (docs/decisions/one-process-per-render.md). Typst loads fonts when it first needs one,
- * which is more than half of the time for `= Hello` (2026-11-21): the tiling, laid out at once and dropped, makes it do
+ * which is more than half of the time for `= Hello`: the tiling, laid out at once and dropped, makes it do
  * so before it waits. `eval` starts a new count of nested calls: with a plain `include`, a template would have one
  * fewer.
  */

@@ -67,7 +67,7 @@ export class MachineWatch {
     return found;
   }
 
-  /** Process 1 takes milliseconds to wait for a process. One that is still there at the next look stays. */
+  /** An init reaps within milliseconds; a zombie seen at two looks in a row will never be reaped. */
   #judgeProcess1(): void {
     if (this.#firstZombies === null) return;
     const now = new Set(this.#firstZombies.length === 0 ? [] : listZombies());

@@ -166,7 +166,7 @@ export class RenderMetrics {
     return this.#registry.contentType;
   }
 
-  /** Concurrent scrapes share one text, which takes 2 ms to make (2026-11-21). */
+  /** Concurrent scrapes share one text, which takes 2 ms to make. */
   scrape(): Promise<string> {
     this.#scrape ??= Promise.all([PROCESS_METRICS, this.#registry].map((registry) => registry.metrics()))
       .then((texts) => texts.join("\n"))

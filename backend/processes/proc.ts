@@ -39,7 +39,7 @@ export function killIfThere(pid: number): void {
 
 /**
  * Kills what a shell that died or a backend that crashed has left, and half-built sandboxes: if bubblewrap is killed
- * just after its start, its inner process waits forever (seen 2026-11-22). Their command lines name their directory.
+ * just after its start, its inner process waits forever. Their command lines name their directory.
  */
 export function killStrayProcesses(isStray: (argument: string) => boolean): void {
   for (const pid of listPids()) {

@@ -121,7 +121,7 @@ async function* inOrder<Item, Result>(items: readonly Item[], atOnce: number, wo
   try {
     for (const item of items) {
       const one = work(item).then((result) => [item, result] as const);
-      // It may fail before its turn, in which it is reported.
+      // A page may fail before its turn; the failure is reported in its turn.
       one.catch(() => {});
       underWay.push(one);
       if (underWay.length >= atOnce) yield* underWay.splice(0, 1);

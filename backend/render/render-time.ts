@@ -28,7 +28,7 @@ export class TimeLimit {
     this.clientGone = clientGone;
   }
 
-  /** Made on demand: to abort it later takes 0.1 ms (2026-11-24). */
+  /** Made on demand: to abort it later takes 0.1 ms. */
   get over(): AbortSignal {
     this.#over ??= AbortSignal.any([this.clientGone, AbortSignal.timeout(Math.ceil(this.millisecondsLeft))]);
     return this.#over;

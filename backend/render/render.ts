@@ -136,7 +136,8 @@ class RenderJob {
     const deservesRetry = (report: TypstReport) =>
       report.end.kind === "not-begun" ||
       (waiting.isWarm && wasLost(report)) ||
-      // A crash with several threads may be theirs, which share the memory of a render and have small stacks.
+      // A crash with several threads may be their fault (shared memory, small stacks): retry with one before the document
+      // is blamed.
       (prepared.threads > 1 && report.end.kind === "signalled");
     if ("end" in compiled && !this.#time.isUsedUp && deservesRetry(compiled)) {
       // Discarded twice, its directory could be shared by two renders.
@@ -246,7 +247,7 @@ class RenderJob {
   }
 }
 
-/** It may have been killed while it waited, for a reason that has nothing to do with the request. */
+/** A process that waited may have been killed for a reason that has nothing to do with the request. */
 function wasLost({ end, ranOutOfMemory }: TypstReport): boolean {
   return end.kind === "signalled" && end.signal === "SIGKILL" && !ranOutOfMemory;
 }

@@ -17,7 +17,7 @@ import { tryProgram } from "./trial.ts";
 
 /**
  * A Typst linked with glibc then extends its heap in steps of 16 MiB, in huge pages if the host offers them: a third
- * fewer page faults, 5 to 8 % less time for the invoice of `examples/` (measured 2026-11-21). Others ignore it. Each thread
+ * fewer page faults, 5 to 8 % less time for the invoice of `examples/`. Others ignore it. Each thread
  * has a heap of its own, and would take a huge page of 2 MiB while its process waits: with several, steps are smaller.
  */
 function hugePages(threads: number) {

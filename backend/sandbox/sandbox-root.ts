@@ -1,6 +1,6 @@
 /**
  * The root directory that Typst sees under bubblewrap, made once at start: mounting six libraries one by one costs 1.5
- * to 2 ms per render (measured 2026-11-21).
+ * to 2 ms per render.
  */
 import { existsSync } from "node:fs";
 import { mkdir, readFile, stat, writeFile } from "node:fs/promises";
@@ -34,7 +34,7 @@ const ABOVE_STACK_BYTES = 1024 ** 2;
  *
  * Typst asks (through the crate stacker) at the outermost function call of a document, and of each `context` and show
  * rule. If glibc does not know, stacker maps and unmaps a stack of 2 MiB for each such call: a loop of trivial calls
- * took 17 times as long (2026-11-24).
+ * took 17 times as long.
  *
  * glibc subtracts from the limit on the stack what lies between its top and the end of its region. Each region here is
  * an eighth shorter than that limit, so glibc answers with at least an eighth, and never with more than there is. The

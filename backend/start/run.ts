@@ -141,7 +141,7 @@ async function finish(
   process.exit(finalCode);
 }
 
-/** The SDK takes 8 MB (2026-11-22), which a backend without a collector does not spend. */
+/** The SDK takes 8 MB, which a backend without a collector does not spend. */
 async function openTracing({ tracesUrl }: BackendSettings, warn: (text: string) => void): Promise<OtlpTracing | null> {
   if (tracesUrl === null) return null;
   const { OtlpTracing } = await import("../observe/otlp-tracing.ts");

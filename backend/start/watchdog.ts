@@ -11,7 +11,7 @@ export function reportToWatchdog({ PATH, NOTIFY_SOCKET, WATCHDOG_USEC }: Environ
   const periodMilliseconds = Number(WATCHDOG_USEC) / 1000;
   if (!NOTIFY_SOCKET || !(periodMilliseconds > 0)) return;
   const report = () => {
-    // One that is lost is followed by others; systemd says if none arrives.
+    // A lost message is followed by others; systemd says if none arrives.
     execFile("systemd-notify", ["WATCHDOG=1"], { env: { PATH, NOTIFY_SOCKET } }, () => {});
   };
   setInterval(report, periodMilliseconds / REPORTS_PER_PERIOD).unref();

@@ -8,7 +8,7 @@ import type { BackendSettings } from "../settings.ts";
 import { workDirectoryPath } from "../work-directory/paths.ts";
 import type { FifoSource } from "../work-directory/render-directory.ts";
 
-/** Few, because each is used again. On ext4 one takes 0.3 ms (2026-11-23). */
+/** Few, because each is used again. On ext4 one takes 0.3 ms. */
 const FIFOS_PER_BATCH = 16;
 const LOW_STOCK = 4;
 /** Renders wait for it, and nothing else would end it. */

@@ -4,13 +4,13 @@ import type { RenderCommand } from "../../typst/command-line.ts";
 import type { RenderThreads } from "./render-threads.ts";
 import type { PreparedRender, TypstSupervisor } from "./supervisor.ts";
 
-/** Time for the answer to leave: the next process takes a core for some 10 ms (measured 2026-11-21). */
+/** Time for the answer to leave: the next process takes a core for some 10 ms. */
 const START_DELAY_MILLISECONDS = 3;
 
 /**
  * While renders run, a waiting process is replaced by one with another command line at most once in this many renders:
  * where there are more command lines than the pool has room for, most would be started in vain (with ten: 62 renders
- * per second instead of 101, measured 2026-11-21).
+ * per second instead of 101).
  */
 const RENDERS_PER_REPLACEMENT = 8;
 
@@ -28,7 +28,7 @@ export interface WarmPoolOptions {
   readonly maxWaiting: number;
   /**
    * If all are taken, a process waits without its fonts: finding them ahead saves no work then (96 against 90 renders of
-   * a small document per second, measured 2026-11-21).
+   * a small document per second).
    */
   readonly slots: number;
   readonly queue: Readonly<{ running: number }>;
@@ -65,12 +65,12 @@ export class WarmPool {
         this.#takes++;
         return prepared;
       }
-      // It could not be started, or has ended while it waited.
+      // This process could not be started, or has ended while it waited.
       this.#discard(found);
     }
   }
 
-  /** The pages of an archive are made side by side: to start a process costs less than to make them with fewer threads. */
+  /** An archive takes no process with fewer threads: starting another costs less than rendering its pages on fewer cores. */
   #choose(command: RenderCommand, threads: number): WaitingProcess | undefined {
     const key = commandKey(command);
     const like = this.#waiting.filter((candidate) => candidate.key === key);
@@ -105,7 +105,7 @@ export class WarmPool {
   /**
    * Whether the oldest process is discarded, with its shell, for the next one. If no render runs, nobody misses the time.
    * One like it gives way only if it waits without its fonts, or with fewer threads: under load, more are prepared than
-   * taken (0.6 ms per render, measured 2026-11-22).
+   * taken (0.6 ms per render).
    */
   #givesWay(oldest: WaitingProcess, next: Pick<WaitingProcess, "key" | "threads">): boolean {
     const { queue, slots } = this.#options;

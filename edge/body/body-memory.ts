@@ -12,7 +12,10 @@ import { type Permit, releaseExpired } from "./fair-limit.ts";
 
 /** Where the platform does not say less. */
 const MAX_BODY_BYTES_IN_MEMORY = 64 * 1024 * 1024;
-/** What the other bodies may hold even if the largest takes nearly all. The total may then be exceeded. */
+/**
+ * All bodies but the oldest may always hold this much together. With the largest limit the sum can then exceed `maxBytes`
+ * (64 + 16 MiB).
+ */
 const MIN_FRACTION_FOR_OTHERS = 1 / 4;
 /** The same for the requests of one caller, so that its small bodies need not wait for its largest. */
 const MIN_FRACTION_FOR_OTHERS_OF_CALLER = 1 / 16;

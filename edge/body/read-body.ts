@@ -8,7 +8,7 @@ import type { ClientRequest } from "../platform/platform.ts";
 import type { BodyReservation } from "./body-memory.ts";
 import { FairLimit } from "./fair-limit.ts";
 
-/** In one isolate. A body that never comes takes 60 KB (2026-11-24), which no other limit counts. */
+/** In one isolate. A body that never comes takes 60 KB, which no other limit counts. */
 export const MAX_UPLOADS = 1024;
 
 /** How much longer than its deadlines a request may keep what it holds, to allow for delays in workerd. */

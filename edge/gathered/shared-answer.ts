@@ -42,7 +42,7 @@ export class SharedAnswer<Value> {
   /**
    * @param clientGone gives the signal that the client has left: another waiting request then gathers. It is asked for
    *   only if needed: workerd keeps a request whose signal was used until the next garbage collection. A flood of
-   *   requests for 57 KB took 1.5 GB in ten seconds, without the signal 0.4 (2026-11-22, in workerd alone).
+   *   requests for 57 KB took 1.5 GB in ten seconds, without the signal 0.4 (in workerd alone).
    */
   async get(clientGone: () => AbortSignal): Promise<Value> {
     const known = this.#known();

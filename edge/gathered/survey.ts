@@ -55,7 +55,8 @@ export class BackendSurvey {
       }
     };
     await Promise.all(Array.from({ length: MAX_ASKED_AT_ONCE }, askOneAfterAnother));
-    // They take turns. Without a verdict in between, no alert would ever see one of them down for long enough.
+    // Silent backends are asked in turn. One that was not asked this time keeps its last verdict; otherwise an alert with
+    // `for:` would never fire.
     for (const backend of backends) {
       if (!answers.has(backend) && this.#silent.has(backend)) answers.set(backend, null);
     }

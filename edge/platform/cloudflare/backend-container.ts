@@ -111,7 +111,7 @@ export class BackendContainer extends DurableObject<ContainerEnvironment> {
     const arrivedAt = WALL_CLOCK.now();
     const token = this.#token ?? (await this.#start());
     const { method, body } = request;
-    // workerd ignores `request.signal` itself as the signal of a subrequest (measured 2026-11-21).
+    // workerd ignores `request.signal` itself as the signal of a subrequest.
     const signal = AbortSignal.any([request.signal]);
     const headers = new Headers(request.headers);
     headers.set(BACKEND_TOKEN_HEADER, token);

@@ -30,7 +30,7 @@ export class WorkerRequest implements ClientRequest {
 
   /**
    * The signal is asked for only if needed: workerd keeps a request whose signal was used until the next garbage collection. A flood
-   * of requests for 57 KB took 1.5 GB in ten seconds, without the signal 0.4 (2026-11-22, in workerd alone).
+   * of requests for 57 KB took 1.5 GB in ten seconds, without the signal 0.4 (in workerd alone).
    */
   whenClientLeaves(callback: () => void): void {
     this.#request.signal.addEventListener("abort", callback);
@@ -44,7 +44,7 @@ export class WorkerRequest implements ClientRequest {
 /** How long a request may keep its place whose client has left: workerd does not resume it. */
 const LARGE_READ_MILLISECONDS = 60_000;
 /**
- * workerd's default reader returns 4 KiB at once: with its timers, 1 MiB took five times as long (2026-11-21). So as many
+ * workerd's default reader returns 4 KiB at once: with its timers, 1 MiB took five times as long. So as many
  * bodies as the isolate has room for are read by more.
  */
 const largeReads = new FairLimit(2 * MAX_LARGE_READS, LARGE_READ_MILLISECONDS);
@@ -129,7 +129,7 @@ export class StreamedAnswer implements PassedBody {
   }
 }
 
-/** All header fields at once: each that is set later takes some 10 µs (2026-11-28). */
+/** All header fields at once: each that is set later takes some 10 µs. */
 export function toResponse({ status, headers, body }: Answer): Response {
   if (body instanceof StreamedAnswer) return new Response(body.stream, { status, headers });
   if (body === null || typeof body === "string" || body instanceof Uint8Array) {

@@ -8,7 +8,7 @@ import { MAX_UPLOADS } from "../../body/read-body.ts";
 const KIBIBYTE = 1024;
 const MEBIBYTE = 1024 * KIBIBYTE;
 
-/** developers.cloudflare.com/workers/platform/limits, read on 2026-11-29 */
+/** developers.cloudflare.com/workers/platform/limits */
 export const ISOLATE_BYTES = 128_000_000;
 
 /** All bodies together: less, and an upload that sends nothing would hold up the largest body of its caller. */

@@ -4,8 +4,8 @@ import type { TakenPart } from "../platform.ts";
 /** The edge learns of a chunk as a whole that a connection has taken it, so chunks are small. */
 const CHUNK_BYTES = 256 * 1024;
 /**
- * A resolved write proves nothing: workerd buffers this many before there is a connection, however small they are
- * (1.20261102, tested by test/service/edge/attempts.test.ts). What came before is in a connection.
+ * workerd accepts up to three writes before it has a connection, however small they are. So a write counts as taken only
+ * when the third write after it has resolved (test/service/edge/attempts.test.ts).
  */
 const BUFFERED_WRITES = 3;
 /** More than workerd buffers: 64 KiB and about 12 KiB behind it. */

@@ -21,7 +21,7 @@ export interface Capacity {
   /** Of clients. */
   readonly connections: number;
   readonly requests: Readonly<Record<RequestKind, number>>;
-  /** Of the renders, those that wait for an answer. The others are being refused, or their answers are under way. */
+  /** Renders that may wait for a backend. The other half is for uploads that are refused and for answers being sent. */
   readonly waitingRenders: number;
   readonly idleToBackends: number;
   readonly toBackends: number;
