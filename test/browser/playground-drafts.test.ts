@@ -270,6 +270,24 @@ describe("an archive", () => {
   });
 });
 
+it("keeps every draft until the person deletes it, however many there are", async ({ page }) => {
+  await writeTemplate(page, "Mine");
+  await kept(page);
+  await page.evaluate(async () => {
+    const opening = indexedDB.open("playground");
+    await new Promise((resolve) => opening.addEventListener("success", resolve));
+    const drafts = opening.result.transaction("drafts", "readwrite").objectStore("drafts");
+    for (let id = 0; id < 30; id++) {
+      drafts.put({ id: `${id}`, source: `${id}`, data: "", files: [], output: {}, savedAt: id });
+    }
+    await new Promise((resolve) => drafts.transaction.addEventListener("complete", resolve));
+  });
+  await chooseExample(page, "Invoice");
+  await expect.poll(() => notice(page)).toContain("Example loaded: Invoice");
+  await openList(page);
+  await expect.poll(() => page.locator("#drafts-list li").count()).toBeGreaterThanOrEqual(31);
+});
+
 describe("a folder", () => {
   it("with a template and data is a project", async ({ page }) => {
     const folder = await makeTemporaryFolder("project-");

@@ -2,7 +2,7 @@
 import { readStored, writeStored } from "../page/browser-storage.ts";
 import type { Draft } from "./draft.ts";
 import type { DraftStore } from "./draft-store.ts";
-import { type KeptDraft, KeptDrafts, MAX_KEPT_DRAFTS } from "./kept-drafts.ts";
+import { type KeptDraft, KeptDrafts } from "./kept-drafts.ts";
 
 export type KeepState = "nothing to keep" | "saving" | "kept" | "no database" | "no room";
 
@@ -59,8 +59,6 @@ export class DraftKeeper {
     await this.#leave(before.isEdited);
     await this.#use(newId());
     this.#show(draft, isEdited);
-    const kept = (await this.#kept?.list().catch(() => [])) ?? [];
-    for (const { id } of kept.slice(MAX_KEPT_DRAFTS - 1)) await this.delete(id);
     return async () => {
       await this.#leave(this.#store.draft !== draft);
       const unlock = await lockDraft(before.id, { isOwn: false });

@@ -1,4 +1,4 @@
-/** The kept drafts, in IndexedDB. Contents of files are separate records: a key press does not write megabytes. */
+/** The kept drafts, in IndexedDB, as many as the browser has room for. Contents of files are separate records: a key press does not write megabytes. */
 import { type DBSchema, type IDBPDatabase, openDB } from "idb";
 import { type Draft, draftFile, draftTitle, FileContent } from "./draft.ts";
 
@@ -21,8 +21,6 @@ export interface KeptDraft {
   readonly fileCount: number;
   readonly savedAt: number;
 }
-
-export const MAX_KEPT_DRAFTS = 20;
 
 const STORES = ["drafts", "contents"] as const;
 
