@@ -70,7 +70,7 @@ export class Exchange implements ClientRequest {
     }
     if (!(body instanceof ReadableBody)) throw new TypeError("a body of another platform");
     response.writeHead(status, headers);
-    body.sendTo(response, () => this.#end());
+    body.sendTo(response, Number(headers["Content-Length"] ?? Number.POSITIVE_INFINITY), () => this.#end());
   }
 
   /** Ends the answer, though not while the client still sends: it might miss it when its connection is closed. */

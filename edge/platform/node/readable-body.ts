@@ -25,21 +25,25 @@ export class ReadableBody implements PassedBody {
     this.#discard();
   }
 
-  /** Breaks the answer off where the bytes break off. @param end called when all of them are written */
-  sendTo(response: ServerResponse, end: () => void): void {
+  /**
+   * Breaks the answer off where the bytes break off, and where they are more or fewer than its head says: a client would take the rest for
+   * its next answer.
+   * @param declared how many there are by its head; infinite if it does not say
+   * @param end called when all of them are written
+   */
+  sendTo(response: ServerResponse, declared: number, end: () => void): void {
     const source = this.#open();
     let bytes = 0;
     let isEnded = false;
     source.on("data", (piece: Buffer) => {
       bytes += piece.length;
-      if (bytes > this.#maxBytes) {
-        this.#report();
-        response.destroy();
-      } else if (!response.write(piece)) source.pause();
+      if (bytes > this.#maxBytes) this.#report();
+      if (bytes > Math.min(this.#maxBytes, declared)) response.destroy();
+      else if (!response.write(piece)) source.pause();
     });
     source.once("end", () => {
-      isEnded = true;
-      end();
+      isEnded = bytes === declared || declared === Number.POSITIVE_INFINITY;
+      if (isEnded) end();
     });
     source.on("error", () => response.destroy());
     source.once("close", () => {

@@ -12,7 +12,7 @@ import { LOOPBACK, takeFreePort } from "../../../scripts/start/local-service.ts"
 
 const PROJECT = fileURLToPath(new URL("../../../", import.meta.url));
 
-let files: Promise<StaticFiles> | undefined;
+let allFiles: Promise<StaticFiles> | undefined;
 
 async function readFiles(): Promise<StaticFiles> {
   await provideStaticAssets();
@@ -26,6 +26,7 @@ async function readFiles(): Promise<StaticFiles> {
 
 export interface NodeEdgeOptions {
   readonly capacity?: Capacity;
+  readonly files?: StaticFiles;
   /** Gets each line of its log. */
   readonly log?: (line: string) => void;
 }
@@ -33,9 +34,9 @@ export interface NodeEdgeOptions {
 /** @throws SettingError as the program would end with */
 export async function startNodeEdge(
   settings: Readonly<Record<string, string>>,
-  { capacity = capacityOf(ENOUGH_OPEN_FILES), log }: NodeEdgeOptions = {},
+  { capacity = capacityOf(ENOUGH_OPEN_FILES), files, log }: NodeEdgeOptions = {},
 ) {
-  files ??= readFiles();
+  allFiles ??= readFiles();
   const port = await takeFreePort();
   // As what workerd writes comes out of Miniflare.
   const stdout = { writeLine: log ?? ((line: string) => console.log(line)) };
@@ -43,7 +44,7 @@ export async function startNodeEdge(
   const environment = { ...settings, SERVICE_EDGE_HOST: LOOPBACK, SERVICE_EDGE_PORT: String(port) };
   const { server, stop } = await startEdge(environment, {
     capacity,
-    files: await files,
+    files: files ?? (await allFiles),
     stdout,
     stderr,
   });

@@ -1,9 +1,12 @@
 /** The edge's server in Node: what a client may hold, in which order it is answered, and how the server stops. */
 import { once } from "node:events";
+import { writeFile } from "node:fs/promises";
 import type { ServerResponse } from "node:http";
+import { join } from "node:path";
 import { afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import type { Capacity } from "../../../../edge/platform/node/open-files.ts";
 import { EdgeServer } from "../../../../edge/platform/node/server.ts";
+import { StaticFiles } from "../../../../edge/platform/node/static-files.ts";
 import type { Answer } from "../../../../edge/platform/platform.ts";
 import { LOOPBACK, takeFreePort } from "../../../../scripts/start/local-service.ts";
 import { expectProblem } from "../../../support/problems.ts";
@@ -16,6 +19,7 @@ import {
   renderRequest,
 } from "../../../support/service/raw-connection.ts";
 import { ScriptedBackend } from "../../../support/service/scripted-backend.ts";
+import { makeTemporaryFolder } from "../../../support/temporary-folder.ts";
 import { API_TOKEN, BACKEND_TOKEN } from "../../../support/tokens.ts";
 
 const CAPACITY: Capacity = {
@@ -47,12 +51,16 @@ afterEach(() => {
   for (const response of held) response.destroy();
 });
 
-async function startEdge(settings: Readonly<Record<string, string>> = {}, capacity = CAPACITY) {
+async function startEdge(settings: Readonly<Record<string, string>> = {}, capacity = CAPACITY, files?: StaticFiles) {
   const lines: Record<string, unknown>[] = [];
   // One caller alone gets half of the renders.
   const own = { SERVICE_API_TOKENS: API_TOKEN, SERVICE_BACKEND_TOKEN: BACKEND_TOKEN, SERVICE_LOG_REQUESTS: "json" };
   const environment = { ...own, SERVICE_BACKEND_URLS: backend.url.origin, ...settings };
-  const edge = await startNodeEdge(environment, { capacity, log: (line) => lines.push(JSON.parse(line)) });
+  const edge = await startNodeEdge(environment, {
+    capacity,
+    ...(files !== undefined && { files }),
+    log: (line) => lines.push(JSON.parse(line)),
+  });
   onTestFinished(edge.stop);
   const open = (...writes: readonly (Uint8Array | string)[]) => RawConnection.open(edge.url, ...writes);
   return { ...edge, open, lines, health: async () => (await (await open(HEALTH)).answer())?.status };
@@ -123,6 +131,25 @@ describe("places", () => {
       .toBe(200);
   });
 });
+
+it.each([
+  ["longer", 40_000],
+  ["shorter", 10],
+])(
+  "breaks off a static file that is %s than its index says, whose rest would be taken for the next answer",
+  async (_than, bytes) => {
+    const folder = await makeTemporaryFolder("edge-files-");
+    await writeFile(join(folder, "file"), "x".repeat(bytes));
+    const described = { contentType: "application/json", entityTag: "1", bytes: 30_000 };
+    const forms = { identity: { file: "file", bytes: 30_000 } };
+    const files = new StaticFiles(folder, new Map([["/error-codes.json", { ...described, forms }]]));
+    const { open } = await startEdge({}, CAPACITY, files);
+    const connection = await open(`GET /error-codes.json HTTP/1.1\r\nHost: edge.example\r\n\r\n${HEALTH}`);
+    const answer = await connection.answer();
+    await connection.expectClosed();
+    expect(answer?.body ?? "").not.toContain("HTTP/1.1");
+  },
+);
 
 describe("requests that are sent ahead on one connection", () => {
   it("are answered one after another, in their order", async () => {
