@@ -8,8 +8,8 @@ type HeaderFields = Readonly<Record<string, string>>;
 
 export const post = (url: URL, headers: HeaderFields, body: string) => ask(url, headers, body);
 
-/** Sends a request and reads the whole answer. Any status but 200 is an error. @param body null to get something */
-export async function ask(url: URL, headers: HeaderFields, body: string | null): Promise<void> {
+/** Sends a request and reads the whole answer. Any other status is an error. @param body null to get something */
+export async function ask(url: URL, headers: HeaderFields, body: string | null, statuses = [200]): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
   const method = body === null ? "GET" : "POST";
   request(url, { method, headers, agent }, resolve)
@@ -17,7 +17,7 @@ export async function ask(url: URL, headers: HeaderFields, body: string | null):
     .end(body ?? undefined);
   const answer = await promise;
   await once(answer.resume(), "end");
-  if (answer.statusCode !== 200) throw new Error(`${url.pathname}: status ${answer.statusCode}`);
+  if (!statuses.includes(answer.statusCode ?? 0)) throw new Error(`${url.pathname}: status ${answer.statusCode}`);
 }
 
 export function closeConnections(): void {

@@ -12,6 +12,10 @@ import { ReadableBody } from "./readable-body.ts";
 
 /** A body is written in pieces of this size, so that it is known how far it has come. */
 const PIECE_BYTES = 256 * 1024;
+/** Up to here, a body is one piece of its own. */
+const SMALL_BYTES = 64 * 1024;
+/** Memory of pieces is kept for the next ones: a thousand bodies of 1 MB took 87 garbage collections without it (2026-11-29). */
+const MAX_SPARE_PIECES = 16;
 /** What nobody wants of an answer is read to its end if it is short, which saves the connection. */
 const MAX_DISCARDED_BYTES = 64 * 1024;
 
@@ -30,7 +34,7 @@ export class BackendConnections {
       throw new SettingError(`SERVICE_BACKEND_URLS may name ${address.kind}:${address.binding} only on Cloudflare.`);
     }
     const { name, url } = address;
-    const own = accessToken === null ? {} : accessHeaders(accessToken);
+    const own = ["Host", url.host, ...(accessToken === null ? [] : accessFields(accessToken))];
     const target = {
       // `URL` writes an IPv6 address in brackets, and an address for connections has none.
       hostname: url.hostname.replace(/^\[(.*)\]$/, "$1"),
@@ -41,7 +45,16 @@ export class BackendConnections {
     return {
       name,
       send: ({ method, path, headers, ...rest }) =>
-        exchange(start({ ...target, method, path, headers: { ...headers, ...own, ...lengthOf(rest.body) } }), rest),
+        // Node writes a list as it is; fields with names it would keep one by one first.
+        exchange(
+          start({
+            ...target,
+            method,
+            path,
+            headers: [...own, ...lengthOf(rest.body), ...Object.entries(headers).flat()],
+          }),
+          rest,
+        ),
     };
   }
 
@@ -59,12 +72,12 @@ function keepAtMost(agent: HttpAgent, count: number): void {
   };
 }
 
-function accessHeaders({ clientId, clientSecret }: AccessToken) {
-  return { "CF-Access-Client-Id": clientId, "CF-Access-Client-Secret": clientSecret };
+function accessFields({ clientId, clientSecret }: AccessToken): string[] {
+  return ["CF-Access-Client-Id", clientId, "CF-Access-Client-Secret", clientSecret];
 }
 
-function lengthOf(body: BackendRequest["body"]) {
-  return body === null ? {} : { "Content-Length": Buffer.byteLength(body) };
+function lengthOf(body: BackendRequest["body"]): string[] {
+  return body === null ? [] : ["Content-Length", String(Buffer.byteLength(body))];
 }
 
 function exchange(
@@ -88,22 +101,33 @@ function exchange(
   return promise;
 }
 
+const sparePieces: Buffer[] = [];
+
 /**
  * A callback of `write` comes once the kernel has the piece, which a connection then has. Pieces are copies: the memory of the body
  * may be given back while the kernel reads them.
  */
 function writePieces(request: ClientRequest, body: Uint8Array, reportSome: () => void): void {
   const { length } = body;
+  if (length <= SMALL_BYTES) {
+    request.end(Buffer.from(body));
+    return;
+  }
+  const memory = sparePieces.pop() ?? Buffer.allocUnsafeSlow(PIECE_BYTES);
+  request.once("finish", () => {
+    if (sparePieces.length < MAX_SPARE_PIECES) sparePieces.push(memory);
+  });
   let at = 0;
   const writeNext = (error?: Error | null): void => {
     if (error != null || request.destroyed) return;
     if (at > 0) reportSome();
-    const piece = Buffer.from(body.subarray(at, at + PIECE_BYTES));
     // Whoever gave the memory back waits for no answer.
     if (body.length < length) {
       request.destroy();
       return;
     }
+    const piece = memory.subarray(0, Math.min(PIECE_BYTES, length - at));
+    piece.set(body.subarray(at, at + piece.length));
     at += piece.length;
     if (at < length) request.write(piece, writeNext);
     else request.end(piece);
@@ -159,8 +183,15 @@ const KEPT_ONCE: ReadonlySet<string> = new Set(["content-type", "authorization"]
 
 export function fieldOf(message: IncomingMessage, field: string): string | null {
   const name = field.toLowerCase();
-  const value = KEPT_ONCE.has(name) ? message.headersDistinct[name]?.join(", ") : message.headers[name];
-  return value === undefined ? null : String(value);
+  const value = message.headers[name];
+  if (value === undefined) return null;
+  return KEPT_ONCE.has(name) ? valuesOf(message, name).join(", ") : String(value);
+}
+
+/** All values of a field, as they were sent. @param name in lower case */
+export function valuesOf({ rawHeaders }: IncomingMessage, name: string): string[] {
+  const isOfName = (text = "") => text.length === name.length && text.toLowerCase() === name;
+  return rawHeaders.filter((_text, at) => at % 2 === 1 && isOfName(rawHeaders[at - 1]));
 }
 
 function discard(message: IncomingMessage): void {

@@ -9,6 +9,7 @@ import { answerMalformed, hasClearEnd, INCOMPLETE_BODY, MALFORMED } from "../../
 import { FILE_ROUTES } from "../../../protocol/routes.ts";
 import type { Problem } from "../../../rules/problem.ts";
 import type { Answer, ClientRequest } from "../platform.ts";
+import { valuesOf } from "./backend.ts";
 import { Exchange } from "./exchange.ts";
 import type { Capacity, RequestKind } from "./open-files.ts";
 
@@ -171,7 +172,8 @@ export class EdgeServer {
 
   #answer(pending: Pending): void {
     const { request, response, expectsContinue } = pending;
-    if (!hasClearEnd(request) || hasTwoHosts(request)) {
+    // Of two hosts, whoever is in front may take the other one.
+    if (!hasClearEnd(request) || valuesOf(request, "host").length > 1) {
       this.#refuse(pending, MALFORMED);
       return;
     }
@@ -214,15 +216,6 @@ export class EdgeServer {
       else if (now - delivery.progressAt >= longest) response.destroy();
     }
   }
-}
-
-/** Whoever is in front may take the other one. */
-function hasTwoHosts({ rawHeaders }: IncomingMessage): boolean {
-  let hosts = 0;
-  for (let at = 0; at < rawHeaders.length; at += 2) {
-    if (rawHeaders[at]?.length === 4 && rawHeaders[at]?.toLowerCase() === "host") hosts++;
-  }
-  return hosts > 1;
 }
 
 function kindOf({ method, url = "" }: IncomingMessage): RequestKind {
