@@ -3,8 +3,9 @@ import { randomUUID } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 import { MAX_DISCARD_MILLISECONDS } from "../protocol/body-collector.ts";
-import { COMMON_HEADERS, NOT_STORED_HEADERS, REQUEST_ID_HEADER } from "../protocol/headers.ts";
-import { PROBLEM_MEDIA_TYPE, problem, problemDocument } from "../rules/problem.ts";
+import { COMMON_HEADERS, REQUEST_ID_HEADER } from "../protocol/headers.ts";
+import { answerProblem } from "../protocol/problem-answer.ts";
+import { problem } from "../rules/problem.ts";
 
 export const MALFORMED = problem(
   "invalid_request",
@@ -24,11 +25,10 @@ export function answerMalformed(socket: Socket): void {
   // The client has been refused, and still sends.
   if (!socket.writable) return;
   const requestId = randomUUID();
-  const body = JSON.stringify(problemDocument(MALFORMED, `#${requestId}`));
+  const { headers, body } = answerProblem(MALFORMED, null, requestId, null);
   const fields = {
     ...COMMON_HEADERS,
-    ...NOT_STORED_HEADERS,
-    "Content-Type": PROBLEM_MEDIA_TYPE,
+    ...headers,
     "Content-Length": Buffer.byteLength(body),
     [REQUEST_ID_HEADER]: requestId,
     Connection: "close",

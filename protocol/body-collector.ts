@@ -70,7 +70,36 @@ export const NO_MEMORY_RETRY_SECONDS = 2;
 export const MAX_DISCARDED_BYTES = LIMIT_SETTINGS.max_request_body_bytes.max;
 export const MAX_DISCARD_MILLISECONDS = 5000;
 /** A client that sends nothing for this long is waiting for the answer. */
-export const DISCARD_SILENCE_MILLISECONDS = 500;
+const DISCARD_SILENCE_MILLISECONDS = 500;
+
+export interface BodyClock {
+  /** In milliseconds since some moment. */
+  now(): number;
+  /** Calls back after a time. @returns a function that cancels the call. */
+  after(milliseconds: number, callback: () => void): () => void;
+}
+
+/** A piece of a body; "late" and "broken" are final, as the end is. */
+export type BodyPiece = Uint8Array | "end" | "late" | "broken";
+
+export interface BodyReader {
+  /** Whether a piece has been asked for. */
+  readonly isBegun: boolean;
+  /** Whether there is nothing more to read. */
+  readonly isOver: boolean;
+  /** The next piece, which is valid until the next call. */
+  next(timeBudgetMilliseconds: number, clock: BodyClock): Promise<BodyPiece>;
+}
+
+/** Reads the rest of a refused body, within these limits: many clients write all of it before they read an answer. */
+export async function discard(body: BodyReader, clock: BodyClock): Promise<void> {
+  const deadline = clock.now() + MAX_DISCARD_MILLISECONDS;
+  for (let bytes = 0; bytes <= MAX_DISCARDED_BYTES; ) {
+    const piece = await body.next(Math.min(DISCARD_SILENCE_MILLISECONDS, deadline - clock.now()), clock);
+    if (typeof piece === "string") return;
+    bytes += piece.length;
+  }
+}
 
 export function bodyTooSlow(): Problem {
   return problem("invalid_request", "The body did not arrive in time.", {});

@@ -3,6 +3,7 @@ import { randomUUID } from "node:crypto";
 import type { Socket } from "node:net";
 import Fastify, { type FastifyInstance, LogController, type RouteHandlerMethod } from "fastify";
 import { Connections } from "../../http-server/connections.ts";
+import { answerMalformed } from "../../http-server/malformed.ts";
 import { CAPABILITIES_PATH } from "../../protocol/capabilities.ts";
 import {
   COMMON_HEADERS,
@@ -18,7 +19,7 @@ import { notFound, serviceUnavailable } from "../../rules/problem.ts";
 import { TYPST_VERSION } from "../../typst/typst-release.mjs";
 import { describeError, errorCode } from "../error-log.ts";
 import { traceParentOf } from "../observe/request-observer.ts";
-import { answerMalformedHttp, answerUnrouted, PendingAnswers, reportFailure, sendProblem } from "./problem-response.ts";
+import { answerUnrouted, PendingAnswers, reportFailure, sendProblem } from "./problem-response.ts";
 import { RenderRoute, refuseWithoutToken } from "./render-route.ts";
 import { openParts, type Prerequisites, readLoad, type ServiceParts } from "./service-parts.ts";
 
@@ -139,7 +140,8 @@ function createApp({ settings, logOutput }: Prerequisites): {
     trustProxy: true,
     requestTimeout: REQUEST_TIMEOUT_MILLISECONDS,
     keepAliveTimeout: settings.idleConnectionSeconds * 1000,
-    clientErrorHandler: (_error: Error, socket: Socket) => void answerMalformedHttp(socket, pendingAnswers),
+    clientErrorHandler: (_error: Error, socket: Socket) =>
+      void pendingAnswers.waitFor(socket).then(() => answerMalformed(socket)),
     childLoggerFactory: (logger, bindings, options, { headers }) => {
       const traceId = traceIdOf(traceParentOf(headers), String(bindings.reqId));
       return logger.child({ ...bindings, traceId }, options);

@@ -1,11 +1,11 @@
 /** Reads a request's body within a size limit, a memory budget and a deadline. */
 import type { IncomingMessage } from "node:http";
+import { IncomingBody } from "../../http-server/incoming-body.ts";
 import {
   BODY_SILENCE_MILLISECONDS,
   BodyCollector,
   bodyTooSlow,
-  DISCARD_SILENCE_MILLISECONDS,
-  MAX_DISCARD_MILLISECONDS,
+  discard,
   MAX_DISCARDED_BYTES,
   NO_MEMORY_RETRY_SECONDS,
 } from "../../protocol/body-collector.ts";
@@ -15,6 +15,7 @@ import { MAX_BODY_MILLISECONDS } from "../../rules/render-time.ts";
 import { declaredSize, type RequestHead, validateDeclaredSize } from "../../rules/request-head.ts";
 import type { Reservation } from "../admission/byte-budget.ts";
 import { CLIENT_GONE, type RenderFailure, refuse } from "../render/outcome.ts";
+import { STEADY_CLOCK } from "../render/render-time.ts";
 
 export type BodyReading = { readonly kind: "body"; readonly body: Uint8Array } | RenderFailure;
 
@@ -61,28 +62,10 @@ export function readBody(message: IncomingMessage, limits: Limits, memory: Reser
   });
 }
 
-/** Many clients write the whole body before they read a refusal. @returns whether the connection can be used again */
+/** @returns whether the connection can be used again */
 export async function discardBody(message: IncomingMessage): Promise<boolean> {
   if (message.complete || message.destroyed) return message.complete;
   if ((declaredSize(readHead(message)) ?? 0) > MAX_DISCARDED_BYTES) return false;
-  await new Promise<void>((resolve) => {
-    let discardedBytes = 0;
-    const finish = () => {
-      clearTimeout(timer);
-      clearTimeout(silence);
-      message.off("data", count).off("end", finish).off("close", finish);
-      message.pause();
-      resolve();
-    };
-    const count = (chunk: Buffer) => {
-      silence.refresh();
-      discardedBytes += chunk.length;
-      if (discardedBytes > MAX_DISCARDED_BYTES) finish();
-    };
-    const timer = setTimeout(finish, MAX_DISCARD_MILLISECONDS);
-    const silence = setTimeout(finish, DISCARD_SILENCE_MILLISECONDS);
-    message.on("data", count).on("end", finish).on("close", finish);
-    message.resume();
-  });
+  await discard(new IncomingBody(message), STEADY_CLOCK);
   return message.complete;
 }

@@ -2,9 +2,9 @@
  * What the edge needs of whatever runs it. `cloudflare/` and `node/` each have all of it; nothing else in `edge/` knows which of the
  * two it is. The bytes of bodies pass through here, so neither has to offer the other's streams.
  */
+import type { BodyReader } from "../../protocol/body-collector.ts";
 import type { AccessToken, BackendAddress } from "../backends/backend-address.ts";
 import type { SrvAnswer } from "../backends/dns-names.ts";
-import type { WallClock } from "../clock.ts";
 import type { RequestLine } from "../log/request-line.ts";
 
 export interface HeaderFields {
@@ -18,25 +18,13 @@ export interface ClientRequest {
   /** Scheme, host and target as they were sent: it may be no valid URL. */
   readonly url: string;
   readonly headers: HeaderFields;
-  readonly body: RequestBody | null;
+  readonly body: BodyReader | null;
   /** Whether the platform has no place for it: it is to be refused. */
   readonly isOverCapacity: boolean;
   /** Calls back when the client leaves before its answer has begun. On Cloudflare, no code waits for anything after that. */
   whenClientLeaves(callback: () => void): void;
   /** Work that may end after the answer. */
   inBackground(work: Promise<unknown>): void;
-}
-
-/** A piece of a body; "late" and "broken" are final, as the end is. */
-export type BodyPiece = Uint8Array | "end" | "late" | "broken";
-
-export interface RequestBody {
-  /** Whether a piece has been asked for. */
-  readonly isBegun: boolean;
-  /** Whether there is nothing more to read. */
-  readonly isOver: boolean;
-  /** The next piece, which is valid until the next call. */
-  next(timeBudgetMilliseconds: number, clock: WallClock): Promise<BodyPiece>;
 }
 
 /** An answer to a client. */

@@ -1,6 +1,7 @@
 /** `POST /v1/render` at the edge: validates the request completely, and forwards its bytes to a backend. */
 import { BodyCollector, NO_MEMORY_RETRY_SECONDS } from "../../protocol/body-collector.ts";
 import { parseServerTiming, SERVER_TIMING_HEADER } from "../../protocol/headers.ts";
+import { PROBLEM_HEADERS } from "../../protocol/problem-answer.ts";
 import { fileHeaders } from "../../protocol/rendered-file.ts";
 import type { Output } from "../../rules/output-options.ts";
 import { renderQueueFull, TIMEOUT_RETRY_SECONDS } from "../../rules/problem.ts";
@@ -12,7 +13,7 @@ import { HeldBody } from "../body/held-body.ts";
 import { longestRenderMilliseconds, readBody } from "../body/read-body.ts";
 import { deploymentOf, type EdgeContext, settingsOf } from "../context.ts";
 import type { Answer, BackendAnswer } from "../platform/platform.ts";
-import { PROBLEM_HEADERS, problemAnswer } from "../problem-answer.ts";
+import { problemAnswer } from "../problem-answer.ts";
 import { forwardRender } from "../requests/forward-render.ts";
 import { logFailure, whenClientLeaves } from "../requests/request-log.ts";
 

@@ -1,15 +1,15 @@
 /** A request of Workers and its answer, as the edge sees them. */
 
+import type { BodyClock, BodyPiece, BodyReader } from "../../../protocol/body-collector.ts";
 import { FairLimit, type Permit } from "../../body/fair-limit.ts";
-import type { WallClock } from "../../clock.ts";
-import type { Answer, BodyPiece, ClientRequest, PassedBody, RequestBody } from "../platform.ts";
+import type { Answer, ClientRequest, PassedBody } from "../platform.ts";
 import { FIRST_READ_BYTES, MAX_LARGE_READS, READ_BYTES } from "./isolate-memory.ts";
 
 export class WorkerRequest implements ClientRequest {
   readonly method: string;
   readonly url: string;
   readonly headers: Headers;
-  readonly body: RequestBody | null;
+  readonly body: BodyReader | null;
   readonly isOverCapacity = false;
   readonly #request: Request;
   readonly #execution: ExecutionContext | undefined;
@@ -51,7 +51,7 @@ const largeReads = new FairLimit(2 * MAX_LARGE_READS, LARGE_READ_MILLISECONDS);
 const NOBODY = "";
 
 /** A read that waits holds the memory that it reads into, so that is small until a client has filled it once. */
-export class StreamedBody implements RequestBody {
+export class StreamedBody implements BodyReader {
   readonly #stream: ReadableStream<Uint8Array>;
   #reader: ReadableStreamBYOBReader | null = null;
   #memory: ArrayBuffer | null = null;
@@ -72,14 +72,14 @@ export class StreamedBody implements RequestBody {
     return this.#reader !== null;
   }
 
-  async next(timeBudgetMilliseconds: number, clock: WallClock): Promise<BodyPiece> {
+  async next(timeBudgetMilliseconds: number, clock: BodyClock): Promise<BodyPiece> {
     const piece = timeBudgetMilliseconds <= 0 ? "late" : await this.#read(timeBudgetMilliseconds, clock);
     if (typeof piece === "string") this.isOver = true;
     if (this.isOver || this.#left <= 0) this.#largeRead?.release();
     return piece;
   }
 
-  async #read(timeBudgetMilliseconds: number, clock: WallClock): Promise<BodyPiece> {
+  async #read(timeBudgetMilliseconds: number, clock: BodyClock): Promise<BodyPiece> {
     this.#reader ??= this.#stream.getReader({ mode: "byob" });
     const { promise, resolve } = Promise.withResolvers<Uint8Array<ArrayBuffer> | "end" | "late" | "broken">();
     const cancel = clock.after(timeBudgetMilliseconds, () => resolve("late"));

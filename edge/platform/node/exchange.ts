@@ -1,8 +1,8 @@
 /** A request of `node:http` and its answer, as the edge sees them. */
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { IncomingBody } from "../../../http-server/incoming-body.ts";
 import type { Answer, ClientRequest, HeaderFields } from "../platform.ts";
 import { fieldOf } from "./backend.ts";
-import { IncomingBody } from "./incoming-body.ts";
 import { ReadableBody } from "./readable-body.ts";
 
 /** How long a client may send on after its answer, which has waited for its body before. */

@@ -9,7 +9,7 @@ import { DEFAULT_LIMITS } from "../../../rules/limits.ts";
 
 const MEBIBYTE = 1024 ** 2;
 
-beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] }));
+beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] }));
 afterEach(() => void vi.useRealTimers());
 
 /** A request whose head has arrived, and of whose body the test pushes the chunks. */

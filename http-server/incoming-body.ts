@@ -1,9 +1,8 @@
 /** The body of a request in Node, in the pieces in which it arrives. It is not read before somebody asks for it. */
 import type { IncomingMessage } from "node:http";
-import type { WallClock } from "../../clock.ts";
-import type { BodyPiece, RequestBody } from "../platform.ts";
+import type { BodyClock, BodyPiece, BodyReader } from "../protocol/body-collector.ts";
 
-export class IncomingBody implements RequestBody {
+export class IncomingBody implements BodyReader {
   readonly #message: IncomingMessage;
   readonly #begin: () => void;
   #piece: Uint8Array | "end" | "broken" | null = null;
@@ -12,12 +11,12 @@ export class IncomingBody implements RequestBody {
   isOver = false;
 
   /** @param begin called before the first piece is asked for */
-  constructor(message: IncomingMessage, begin: () => void) {
+  constructor(message: IncomingMessage, begin = () => {}) {
     this.#message = message;
     this.#begin = begin;
   }
 
-  async next(timeBudgetMilliseconds: number, clock: WallClock): Promise<BodyPiece> {
+  async next(timeBudgetMilliseconds: number, clock: BodyClock): Promise<BodyPiece> {
     if (!this.isBegun) this.#listen();
     const piece =
       timeBudgetMilliseconds > 0 ? (this.#take() ?? (await this.#wait(timeBudgetMilliseconds, clock))) : "late";
@@ -31,7 +30,7 @@ export class IncomingBody implements RequestBody {
     return piece;
   }
 
-  async #wait(timeBudgetMilliseconds: number, clock: WallClock): Promise<BodyPiece> {
+  async #wait(timeBudgetMilliseconds: number, clock: BodyClock): Promise<BodyPiece> {
     const { promise, resolve } = Promise.withResolvers<BodyPiece>();
     this.#waiting = resolve;
     const cancel = clock.after(timeBudgetMilliseconds, () => this.#give("late"));
@@ -52,7 +51,10 @@ export class IncomingBody implements RequestBody {
 
   #end(): void {
     this.isOver = true;
-    this.#message.off("data", this.#onData).off("end", this.#onEnd).off("close", this.#onClose);
+    const message = this.#message;
+    // The message and its listeners live until the answer is delivered. A listener would keep the body in memory.
+    message.off("data", this.#onData).off("end", this.#onEnd).off("close", this.#onClose).off("error", this.#onClose);
+    message.pause();
   }
 
   readonly #onData = (piece: Buffer): void => {
