@@ -18,17 +18,19 @@ export function sendProblem(request: FastifyRequest, reply: FastifyReply, sent: 
   const url = `${request.protocol}://${request.host}${request.url}`;
   const prefix = String(request.headers[FORWARDED_PREFIX_HEADER.toLowerCase()] ?? "");
   const { status, headers, body } = answerProblem(sent, url, request.id, prefix);
-  return reply
-    .code(status)
-    .headers({
-      ...COMMON_HEADERS,
-      ...headers,
-      [REQUEST_ID_HEADER]: request.id,
-      [PROBLEM_CODE_HEADER]: sent.code,
-      ...(sent.cause !== undefined && { [PROBLEM_CAUSE_HEADER]: sent.cause }),
-    })
-    // As bytes: to a text, Fastify adds a charset.
-    .send(Buffer.from(body));
+  return (
+    reply
+      .code(status)
+      .headers({
+        ...COMMON_HEADERS,
+        ...headers,
+        [REQUEST_ID_HEADER]: request.id,
+        [PROBLEM_CODE_HEADER]: sent.code,
+        ...(sent.cause !== undefined && { [PROBLEM_CAUSE_HEADER]: sent.cause }),
+      })
+      // As bytes: to a text, Fastify adds a charset.
+      .send(Buffer.from(body))
+  );
 }
 
 /** Logs why the service failed. The client is only told that it did, or what the machine lacks. */
