@@ -5,7 +5,7 @@ import type { Answer, ClientRequest, HeaderFields } from "../platform.ts";
 import { fieldOf } from "./backend.ts";
 import { ReadableBody } from "./readable-body.ts";
 
-/** How long a client may send on after its answer, which has waited for its body before. */
+/** How long we keep reading a request body after the edge has answered. (The edge itself has already read on before.) */
 const LINGER_MILLISECONDS = 1000;
 const MAX_LINGER_BYTES = 16 * 1024 ** 2;
 const WITHOUT_PATH = /^https?:\/\/[^/?#]*$/i;
