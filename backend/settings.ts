@@ -6,7 +6,7 @@ import { parseTokens } from "../protocol/authentication.ts";
 import { MAX_SLOTS } from "../protocol/headers.ts";
 import { IDLE_CONNECTION_SETTING } from "../protocol/idle-connections.ts";
 import { LIMIT_SETTINGS, type Limits, limitsFrom } from "../rules/limits.ts";
-import { RENDER_TIME_SETTINGS, readRenderTime } from "../rules/render-time.ts";
+import { DEFAULT_RENDER_USE, RENDER_TIME_SETTINGS, readRenderTime } from "../rules/render-time.ts";
 import { type Environment, readIntegerSettings, SettingError } from "../rules/settings.ts";
 import { findOnPath } from "../typst/programs.mjs";
 import { parseSandboxChoice, SANDBOX_ADVICE, type SandboxChoice } from "../typst/sandbox-modes.mjs";
@@ -58,7 +58,7 @@ export const BACKEND_INTEGER_SETTINGS = {
   ...RENDER_TIME_SETTINGS,
   renderMemoryBytes: {
     setting: "SERVICE_RENDER_MEMORY_BYTES",
-    default: 1024 ** 3,
+    default: DEFAULT_RENDER_USE.memoryBytes,
     min: 128 * 1024 ** 2,
     max: 64 * 1024 ** 3,
     meaning: "address space of one Typst process; a render that needs more gets 422",
@@ -66,11 +66,10 @@ export const BACKEND_INTEGER_SETTINGS = {
   // A render within the other limits needs at most 4 s for text, 8 s for 48 PNG pages at 300 ppi (2026-11-21).
   renderCpuSeconds: {
     setting: "SERVICE_RENDER_CPU_SECONDS",
-    default: 10,
+    default: DEFAULT_RENDER_USE.cpuSeconds,
     min: 1,
     max: 3600,
-    meaning:
-      "processor time that each thread of Typst may use, half as much again if it has several; a render that needs more gets 408",
+    meaning: "processor time that each thread of Typst may use; a render that needs more gets 408",
   },
   maxTempBytes: {
     setting: "SERVICE_MAX_TEMP_BYTES",

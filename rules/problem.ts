@@ -289,6 +289,13 @@ export function renderTimeout(cause: TimeoutCause, limitSeconds: number, timeout
   return { ...problem("render_timeout", detail, { timeout_secs: timeoutSeconds }), cause };
 }
 
+export function outOfMemory(limitBytes: number): Problem {
+  const [unit, name] = limitBytes < 1024 ** 3 ? [1024 ** 2, "MiB"] : [1024 ** 3, "GiB"];
+  const limit = `${Math.round((10 * limitBytes) / unit) / 10} ${name}`;
+  const detail = `The render needed more memory than its ${limit}: /help/templates#documents-that-grow says what takes it.`;
+  return problem("template_compile_failed", detail, {});
+}
+
 export function renderQueueFull(cause: CapacityCause, retryAfterSeconds: number): Problem {
   const detail = `${CAUSES.render_queue_full[cause]} Try again in ${formatSeconds(retryAfterSeconds)}.`;
   return { ...problem("render_queue_full", detail, { retry_after: retryAfterSeconds }), cause };

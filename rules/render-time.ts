@@ -30,6 +30,9 @@ export const RENDER_TIME_SETTINGS = {
   renderTimeoutSeconds: renderTimeout,
 } as const satisfies Record<string, IntegerSetting & { meaning: string }>;
 
+/** What a render may take of a backend, by default: clients say which documents may need more. */
+export const DEFAULT_RENDER_USE = { memoryBytes: 1024 ** 3, cpuSeconds: 15 } as const;
+
 const { queueDeadlineSeconds, renderTimeoutSeconds } = RENDER_TIME_SETTINGS;
 
 /** Nothing in the service asks a caller to wait longer: after the longest queue deadline, a slot has become free. */

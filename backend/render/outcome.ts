@@ -5,9 +5,9 @@
 import type { TimeoutCause } from "../../rules/causes.ts";
 import type { Output } from "../../rules/output-options.ts";
 import {
+  outOfMemory,
   outputTooLarge,
   type Problem,
-  problem,
   renderFailed,
   renderQueueFull,
   renderTimeout,
@@ -47,8 +47,7 @@ export function endOfRender(
       return failureOfStop(end.reason, report, settings, grantedSeconds);
     case "signalled":
       if (ranOutOfMemory) {
-        const detail = `The render needed more memory than its ${settings.renderMemoryBytes} bytes.`;
-        return refuse(problem("template_compile_failed", detail, {}));
+        return refuse(outOfMemory(settings.renderMemoryBytes));
       }
       return refuse(renderFailed());
   }

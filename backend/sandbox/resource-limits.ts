@@ -13,9 +13,6 @@ const MAX_OPEN_FILES = 256;
 /** Threads and processes of this user; seccomp allows Typst only threads. The superuser is exempt. */
 const MAX_PROCESSES = 1024;
 
-/** Two threads that made the same gradient took 1.07 times as long each (2026-11-28). */
-const SHARED_CACHES_FACTOR = 1.5;
-
 const KIBIBYTE = 1024;
 
 /** Of its limited memory. Typst needs a small part of the usual 8 MiB; more makes the sandbox's stack map short. */
@@ -105,8 +102,8 @@ function limitsOf(
   const fileBlocks = Math.ceil((limits.max_output_bytes + 1) / fileBlockBytes);
   const openFiles = Math.min(MAX_OPEN_FILES, readOwnLimit("hard", "Max open files", own));
   const processes = Math.min(MAX_PROCESSES, readOwnLimit("hard", "Max processes", own));
-  // The kernel counts all threads together. If there is not even room for the setting, the start fails.
-  const wanted = Math.ceil(threads * secondsOfThread(renderCpuSeconds, threads));
+  // The kernel counts all threads together; the process counts each. If there is not even room for the setting, the start fails.
+  const wanted = threads * renderCpuSeconds;
   const cpuSeconds = Math.max(renderCpuSeconds, Math.min(wanted, readOwnLimit("hard", "Max cpu time", own) - 1));
   return [
     { name: "Max address space", prlimit: "as", ulimit: "-v", count: memory, unit: KIBIBYTE },
@@ -118,14 +115,6 @@ function limitsOf(
     { name: "Max processes", prlimit: "nproc", ulimit: processesOption, count: processes },
     { name: "Max core file size", prlimit: "core", ulimit: "-c", count: 0 },
   ];
-}
-
-/**
- * The limit on the processor time of each thread. Threads may each make what one alone would make once and keep, but none does
- * more than that one would: what keeps to the limit alone keeps to it with several. They share caches, which takes time.
- */
-export function secondsOfThread(renderCpuSeconds: number, threads: number): number {
-  return threads === 1 ? renderCpuSeconds : renderCpuSeconds * SHARED_CACHES_FACTOR;
 }
 
 /** The soft and the hard limit, in the kernel's units. */

@@ -259,8 +259,14 @@ export class TypstProcess {
   /** @returns a function that ends the watch */
   #watchFiles({ directory, maxFiles, hasRoomFor }: FilesWatch): () => void {
     let isWatching = true;
+    let before: ReadonlyMap<string, number> = new Map();
+    /** Typst opens no page again. Without this, a document of many pages would be looked at with the square of them. */
+    const complete = new Map<string, number>();
     const poll = async (): Promise<void> => {
-      const found = await listOutputFiles(directory, maxFiles).catch(() => null);
+      const found = await listOutputFiles(directory, maxFiles, complete).catch(() => null);
+      for (const [name, size] of found?.sizes ?? [])
+        if (size > 0 && before.get(name) === size) complete.set(name, size);
+      before = found?.sizes ?? before;
       // The last count may finish after the watch was stopped: it must not stop the process.
       if (!isWatching) return;
       this.#filesBytes = found?.bytes ?? this.#filesBytes;

@@ -6,7 +6,6 @@ import { type RenderCommand, renderArguments, type TypstPaths } from "../../typs
 import { waitingText } from "../../typst/program-text.ts";
 import { ServiceFailure } from "../error-log.ts";
 import type { Launcher } from "../launcher/launcher.ts";
-import { secondsOfThread } from "../sandbox/resource-limits.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
 import type { BackendSettings } from "../settings.ts";
 import { RenderDirectory } from "../work-directory/render-directory.ts";
@@ -74,7 +73,7 @@ export class TypstSupervisor {
       command: this.#sandbox.programCommand(renderDirectory, typstArguments, { threads }),
       maxOutputBytes: this.#settings.limits.max_output_bytes,
       textFifo,
-      ...(threads > 1 && { maxThreadSeconds: secondsOfThread(this.#settings.renderCpuSeconds, threads) }),
+      ...(threads > 1 && { maxThreadSeconds: this.#settings.renderCpuSeconds }),
     });
     renderDirectory.addUser(process);
     return process;

@@ -99,8 +99,16 @@ const MAX_WITHOUT_THREAD = 256;
 
 const NAMES_PER_READ = 512;
 
-/** At most `maxFiles` of them, whether there are more, and the bytes of those. */
-export async function listOutputFiles(directory: string, maxFiles: number) {
+/**
+ * At most `maxFiles` of them, whether there are more, and the bytes of those.
+ *
+ * @param complete the sizes of those that nobody has to look at again
+ */
+export async function listOutputFiles(
+  directory: string,
+  maxFiles: number,
+  complete: ReadonlyMap<string, number> = new Map(),
+) {
   const names: string[] = [];
   let areMore = false;
   for await (const { name } of await opendir(directory, { bufferSize: NAMES_PER_READ })) {
@@ -108,8 +116,9 @@ export async function listOutputFiles(directory: string, maxFiles: number) {
     if (areMore) break;
     names.push(name);
   }
-  const sizes = await Promise.all(names.map(async (name) => (await stat(join(directory, name))).size));
-  return { names, areMore, bytes: sizes.reduce((sum, size) => sum + size, 0) };
+  const sizeOf = async (name: string) => complete.get(name) ?? (await stat(join(directory, name))).size;
+  const sizes = new Map(await Promise.all(names.map(async (name) => [name, await sizeOf(name)] as const)));
+  return { names, areMore, sizes, bytes: [...sizes.values()].reduce((sum, size) => sum + size, 0) };
 }
 
 export async function removeOutputFiles(directory: string): Promise<void> {

@@ -7,19 +7,21 @@ const PROBLEM_ADVICE: Readonly<Record<ProblemCode, string>> = {
   invalid_template_path:
     "Rename the file: names have letters from A to Z and a to z, digits, dots, hyphens and underscores; slashes separate folders, as in assets/logo.png.",
   invalid_file_data:
-    "Rename or remove the files that it names, or encode them again. If there are too many, put small SVG files into one source file.",
+    "Rename or remove the files that it names, or encode them again. If there are too many, put small SVG files into one source file, and pictures one after the other into one file, whose parts read(name, encoding: none).slice(from, to) takes.",
   forbidden: "Use an API token of this deployment.",
   not_found: "Correct the address. A client that is older than the deployment may need an update.",
   method_not_allowed: "Correct the method. A client that is older than the deployment may need an update.",
   render_timeout:
-    "Make the document do less: fewer pages, no loops over all pages, no context in each row, smaller images and vector graphics.",
+    "Make the document do less: fewer pages, nothing that grows with the square of the rows or pages (/help/templates#documents-that-grow of the service), smaller images and vector graphics.",
   request_too_large: "Send fewer or smaller files; Base64 adds a third to each.",
   template_source_too_large:
     "Move tables and texts into the data or files, and shared functions into files that you import.",
   template_file_too_large:
     "Make the file smaller: reduce the resolution of an image, use a subset of a font, split a table.",
-  string_too_large: "Shorten the text in the data, or send it as a file and read it in the template.",
-  output_too_large: "Select fewer pages, a lower resolution (ppi) or smaller images.",
+  string_too_large:
+    "Split the text into several members or files, and join them in the template. One file may be no larger.",
+  output_too_large:
+    "Send photographs as JPEG (in a PDF, PNG grows two to four times, WebP fifty times), or select fewer pages, a lower resolution (ppi) or smaller images.",
   page_selection_too_large: "Select fewer pages, such as 1-64, and send a second request for the others.",
   too_many_output_files: "Select some of the pages, such as 1-64 and then 65-128, or render a PDF.",
   template_compile_failed:

@@ -1,7 +1,8 @@
 /** "812 bytes", "1.5 KiB". */
 export function sizeInWords(bytes: number): string {
   if (bytes < 1024) return countInWords(bytes, "byte");
-  return bytes < 1024 ** 2 ? `${(bytes / 1024).toFixed(1)} KiB` : `${(bytes / 1024 ** 2).toFixed(1)} MiB`;
+  if (bytes < 1024 ** 2) return `${(bytes / 1024).toFixed(1)} KiB`;
+  return bytes < 1024 ** 3 ? `${(bytes / 1024 ** 2).toFixed(1)} MiB` : `${(bytes / 1024 ** 3).toFixed(1)} GiB`;
 }
 
 /** "1 value", "2 values". @param noun in the singular, with a regular plural */

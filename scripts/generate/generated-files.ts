@@ -87,7 +87,7 @@ const TIMES: readonly (readonly [what: string, setting: IntegerSetting])[] = [
   ["a body arrives at the edge, with no pause of 10 s", EDGE_INTEGER_SETTINGS.bodyTimeoutSeconds],
   ["a request waits for a slot", BACKEND_INTEGER_SETTINGS.queueDeadlineSeconds],
   ["a render runs", BACKEND_INTEGER_SETTINGS.renderTimeoutSeconds],
-  ["its processor time, for one of several threads half as much again", BACKEND_INTEGER_SETTINGS.renderCpuSeconds],
+  ["the processor time of each of its threads", BACKEND_INTEGER_SETTINGS.renderCpuSeconds],
   ["the edge waits for a backend's answer to begin", EDGE_INTEGER_SETTINGS.backendTimeoutSeconds],
   ["a client reads none of its output", BACKEND_INTEGER_SETTINGS.deliverySilenceSeconds],
   ["a client reads its output", BACKEND_INTEGER_SETTINGS.deliveryTimeoutSeconds],

@@ -14,11 +14,11 @@ import { findProjectFonts } from "../fonts/missing-fonts.ts";
 import { keptFolder } from "../kept-folder.ts";
 import { type Compiled, renderLocally } from "../local/compile.ts";
 import { sayDiagnostics } from "../local/diagnostics.ts";
+import { noteHeavyImages } from "../local/heavy-documents.ts";
 import { compareWithService, type MissingInWords, makeCapabilitiesReader } from "../local/missing-here.ts";
 import { describeNotSent } from "../local/not-sent.ts";
 import { localSettings } from "../local/operator-folders.ts";
 import { describeRawLinks } from "../local/raw-links.ts";
-import { noteRepeatedSvg } from "../local/repeated-svg.ts";
 import { requireOutputPlace, writeNamed, writeWhole } from "../output-file.ts";
 import { outputOf, STANDARD_OUTPUT } from "../output-options.ts";
 import { requireValidData } from "../project/data-schema.ts";
@@ -82,7 +82,8 @@ async function checkProject(
   if (rendered.output.format === "pdf") {
     const [pdf] = compiled.files;
     const rawLinks = pdf === undefined ? [] : describeRawLinks(pdf);
-    notes.push(...noteRepeatedSvg(pdf, project.files), ...rawLinks.map(printableLine));
+    if (compiled.ok || compiled.isTooMuch) notes.push(...noteHeavyImages(pdf, project.files));
+    notes.push(...rawLinks.map(printableLine));
   }
   report(compiled, project, { ...missing, before: notes }, flags);
   const isMissing = compiled.ok && flags.strict && missing.warnings.length > 0;

@@ -33,6 +33,7 @@ import { knownConstraints, storedCapabilities } from "../service-cache.ts";
 import { serviceUrl } from "../service-location.ts";
 import { printableLine } from "../terminal.ts";
 import { addHints, type Diagnostic, parseDiagnostics, rewriteDiagnostics } from "./diagnostics.ts";
+import { type TypstUse, watchUse } from "./heavy-documents.ts";
 import { joinUndisplayable, type UndisplayableText } from "./undisplayable.ts";
 
 const RENDER_TIMEOUT_SECONDS = RENDER_TIME_SETTINGS.renderTimeoutSeconds.default;
@@ -46,6 +47,8 @@ export interface LocalSettings {
   readonly packagePath: string | null;
 }
 
+const TOO_MUCH: ReadonlySet<ProblemCode> = new Set(["render_timeout", "output_too_large"]);
+
 export interface Compiled {
   /** Whether the service would have answered 200. */
   readonly ok: boolean;
@@ -58,6 +61,10 @@ export interface Compiled {
   readonly undisplayable: UndisplayableText | null;
   /** Why there is no output although Typst itself did not complain; otherwise null. */
   readonly reason: string | null;
+  /** What Typst has taken here; null if nobody could see it. */
+  readonly use: TypstUse | null;
+  /** Whether there is no output because it took too long, or became too large. */
+  readonly isTooMuch: boolean;
   /** The document or image, or each image of an archive, as the service delivers them; empty if the compilation failed. */
   readonly files: readonly Buffer[];
 }
@@ -173,9 +180,10 @@ async function compileIn(work: string, compilation: CompileInput, signal: AbortS
   const said = rewriteDiagnostics(Buffer.from(ended.stderr).toString("utf8"), project, root);
   const { text, undisplayable } = joinUndisplayable(addHints(said, data?.text ?? "").trimEnd());
   const diagnostics = parseDiagnostics(text);
-  const failed = { ok: false, text, diagnostics, undisplayable, reason: null, files: [] };
+  const { use } = ended;
+  const failed = { ok: false, text, diagnostics, undisplayable, reason: null, use, isTooMuch: false, files: [] };
   const fail = (reason: string | null, code: ProblemCode = "template_compile_failed"): Compiled => {
-    return { ...failed, exitCode: exitCodeOf(PROBLEMS[code]), reason };
+    return { ...failed, exitCode: exitCodeOf(PROBLEMS[code]), reason, isTooMuch: TOO_MUCH.has(code) };
   };
   if (ended.timedOut) {
     const { detail, code } = renderTimeout("wall_clock", RENDER_TIMEOUT_SECONDS, RENDER_TIMEOUT_SECONDS);
@@ -250,7 +258,7 @@ async function runTypst(
   signal: AbortSignal,
 ) {
   const { execa } = await import("execa");
-  const ended = await execa(local.typstPath, typstArguments, {
+  const running = execa(local.typstPath, typstArguments, {
     cwd: root,
     env: UNCONFINED_ENVIRONMENT,
     extendEnv: false,
@@ -263,9 +271,11 @@ async function runTypst(
     cancelSignal: signal,
     reject: false,
   });
+  const endWatch = watchUse(running.pid);
+  const ended = await running.finally(endWatch);
   signal.throwIfAborted();
   if (ended.exitCode === undefined && ended.signal === undefined && !ended.timedOut) {
     throw new CommandError(`Typst could not be started: ${ended.shortMessage ?? ""}`);
   }
-  return ended;
+  return { ...ended, use: endWatch() };
 }

@@ -86,6 +86,9 @@ const LABEL_TWICE = /^label `<.*>` occurs multiple times in the document/;
 const LABEL_HINT =
   "in a loop, each round needs a label of its own: the page /help/templates#many-letters-in-one-file of the service has one";
 
+const ENDLESS_LOOP = "loop seems to be infinite";
+const LOOP_HINT = "Typst refuses more than 10,000 rounds of a while loop; a for loop has no such limit";
+
 /** Adds a hint to the errors that templates for an older Typst get, and to a name or a word that was meant otherwise. */
 export function addHints(text: string, data: string): string {
   const members = text.includes("dictionary does not contain key") ? memberNames(data) : [];
@@ -96,6 +99,7 @@ export function addHints(text: string, data: string): string {
       const hint =
         olderTypstHint(message, diagnostic) ??
         hintOnPicture(diagnostic) ??
+        (message === ENDLESS_LOOP ? LOOP_HINT : null) ??
         (LABEL_TWICE.test(message) ? LABEL_HINT : hintOnMeant(message, diagnostic, members));
       if (hint === null) return diagnostic;
       const end = diagnostic

@@ -1,6 +1,6 @@
 /**
- * The fonts, characters and packages that a project needs and this machine lacks, and whether the service has them. A
- * document may fail only here, or look different.
+ * The fonts, characters and packages that a project needs and this machine lacks, and whether the service has them: a
+ * document may fail only here, or look different. Also what a document takes that the service may not give it.
  */
 import { isUtf8 } from "node:buffer";
 import { existsSync } from "node:fs";
@@ -33,12 +33,14 @@ import { serviceUrl } from "../service-location.ts";
 import { printableLine } from "../terminal.ts";
 import { type Compiled, type CompileInput, compileLocally, type LocalRender, type LocalSettings } from "./compile.ts";
 import { missingPackageOf } from "./diagnostics.ts";
+import { warnOfUse } from "./heavy-documents.ts";
 
 /** Typst reports a character without a font only for such a profile. This one forbids the least else. */
 const PROBE: Output = { format: "pdf", filename: null, version: null, standards: ["a-3b"], pages: null };
 const PLAIN_PDF: Output = { ...PROBE, standards: [] };
 const FOREIGN_OBJECT = "image contains foreign object";
 const UNKNOWN_FAMILY = /^unknown font family: (.*)$/;
+const NOT_CONVERGED = /^document did not converge/;
 const BEYOND_ASCII = /[^\0-\x7f]|\\u/;
 /** By these, a template puts characters beyond ASCII on a page without writing them. */
 const NAMES_BEYOND_ASCII: ReadonlySet<string> = new Set(["emoji", "sym", "lang", "from-unicode"]);
@@ -115,6 +117,10 @@ export async function compareWithService(
   if (compiled.diagnostics.some(({ message }) => message === FOREIGN_OBJECT)) {
     warnings.push(...describeForeignObjects(wanted.images));
   }
+  if (compiled.diagnostics.some(({ message }) => NOT_CONVERGED.test(message))) {
+    warnings.push("The document did not converge: page numbers, totals or references in it are wrong.");
+  }
+  warnings.push(...warnOfUse(compiled.use, rendered.output, compiled.files));
   const compilation = { project, data, output: PROBE, local, limits };
   const missing = compiled.ok ? await missingText(rendered, compilation, wanted.named, signal) : [];
   for (const { what, scripts } of missing) {

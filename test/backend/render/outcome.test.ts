@@ -23,7 +23,7 @@ const refusal = (code: string, context: object, words = /./) => ({
   kind: "refused",
   problem: expect.objectContaining({ code, context, detail: expect.stringMatching(words) }),
 });
-const OUT_OF_MEMORY = refusal("template_compile_failed", {}, /memory.* 200000000 bytes/);
+const OUT_OF_MEMORY = refusal("template_compile_failed", {}, /memory.* 190\.7 MiB: /);
 const RENDER_FAILED = refusal("render_failed", {});
 const NO_ROOM = refusal("render_queue_full", { retry_after: 5 }, /temporary space.*5 seconds/);
 const TOO_MANY_FILES = refusal("too_many_output_files", { limit: 7 }, / 7 /);

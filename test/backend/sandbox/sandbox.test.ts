@@ -210,7 +210,7 @@ eachSandbox(describe, SANDBOXES)("a Typst in %s", (mode) => {
     });
     // The hard limit kills without a message, so it may be a little above the soft one.
     const [soft = Number.NaN, hard = Number.NaN] = (limits["Max cpu time"] ?? "").split(" ").map(Number);
-    expect(soft).toBe(threads === 1 ? 7 : 32);
+    expect(soft).toBe(threads * 7);
     expect(hard).toBeLessThanOrEqual(soft + 5);
   });
 });

@@ -4,8 +4,10 @@ import { join } from "node:path";
 import { execa } from "execa";
 import { PNG } from "pngjs";
 import { describe, expect, it } from "vitest";
+import { noteHeavyImages, warnOfUse } from "../../../clients/command-line/local/heavy-documents.ts";
 import { constraintsDocument } from "../../../rules/constraints.ts";
 import { DEFAULT_LIMITS } from "../../../rules/limits.ts";
+import type { Output } from "../../../rules/output-options.ts";
 import { makeFakeTypst, VERSION_ANSWER } from "../../support/backend/fake-typst.ts";
 import { makeProject, runCommand, startWatching, writeProject } from "../../support/clients/command-line.ts";
 import { answer, startScript } from "../../support/clients/scripted-service.ts";
@@ -34,6 +36,50 @@ it("an SVG that makes a PDF large because it is on each page is named, and not o
     /^note: the PDF has \d+\.\d MB: Typst writes an SVG anew on each page that shows it, such as head\.svg\./,
   );
   expect((await checkSource(source(2), { "head.svg": svg })).stderr).toBe("letter.typ compiles.\n");
+});
+
+it("pictures that grow in a PDF are named where they may be the reason for its size, or for there being none", () => {
+  const photo = (key: string) => ({ key, bytes: Buffer.alloc(200_000) });
+  const pdf = (bytes: number) => Buffer.alloc(bytes);
+  expect(noteHeavyImages(pdf(9_000_000), [photo("a.webp"), photo("a.jpg")])).toEqual([
+    expect.stringMatching(/^the PDF has 9\.0 MB: a photograph grows in it: .* as a WebP, .* The largest is a\.webp\.$/),
+  ]);
+  expect(noteHeavyImages(undefined, [photo("a.png"), photo("b.svg")])).toHaveLength(3);
+  expect(noteHeavyImages(pdf(9_000_000), [photo("a.jpg")])).toEqual([]);
+  expect(noteHeavyImages(pdf(3_000_000), [{ key: "a.png", bytes: pdf(2_000_000) }])).toEqual([]);
+});
+
+it("what a document takes beyond the defaults of the service is said, for PNG with a ppi that fits", () => {
+  const pdf: Output = { format: "pdf", filename: null, version: null, standards: [], pages: null };
+  const png: Output = { format: "png", filename: null, ppi: 300, page: null, pages: null, archive: null };
+  const image = Buffer.alloc(24);
+  image.writeUInt32BE(9933, 16);
+  image.writeUInt32BE(14_043, 20);
+  expect(warnOfUse({ memoryBytes: 1024 ** 3, cpuSeconds: 15 }, pdf, [])).toEqual([]);
+  expect(warnOfUse({ memoryBytes: 2 * 1024 ** 3, cpuSeconds: 16 }, pdf, [])).toEqual([
+    expect.stringMatching(/ 2\.0 GiB of memory.* 1\.0 GiB .*#documents-that-grow/),
+    expect.stringMatching(/ 16 s of processor time.* 15 s /),
+  ]);
+  expect(warnOfUse({ memoryBytes: 4 * 1024 ** 3, cpuSeconds: 1 }, png, [image])).toEqual([
+    expect.stringContaining("the largest page has 9933 × 14043 pixels, and ppi 135 would fit"),
+  ]);
+});
+
+it("a document that does not converge shows wrong numbers, which --strict refuses", async () => {
+  const source =
+    "#context { [#counter(page).final().first()]; if calc.odd(counter(page).final().first()) { pagebreak() } }";
+  const { stderr, exitCode } = await checkSource(`#set page(height: 99pt)\n${source}`);
+  expect([exitCode, stderr]).toEqual([
+    0,
+    expect.stringContaining("warning: The document did not converge: page numbers"),
+  ]);
+  expect(await checkSource(`#set page(height: 99pt)\n${source}`, {}, ["--strict"])).toMatchObject({ exitCode: 4 });
+});
+
+it("a while loop of more than 10,000 rounds gets the hint to use for", async () => {
+  const loop = (rounds: number) => checkSource(`#let i = 0\n#while i < ${rounds} { i += 1 }`);
+  expect(await loop(10_000)).toMatchObject({ exitCode: 0 });
+  expect((await loop(10_001)).stderr).toContain("= hint: Typst refuses more than 10,000 rounds of a while loop");
 });
 
 describe("what Typst loses silently is named", () => {
