@@ -23,8 +23,17 @@ export function say(text: string): void {
 }
 
 /** A command for the user to copy into a shell, begun as this one was: `npx` finds what is not on `PATH`. */
-export function commandToCopy(args: readonly string[]): string {
+export function commandToCopy(args: readonly string[], platform: NodeJS.Platform = process.platform): string {
   const program = process.env.npm_command === "exec" ? ["npx", "document-rendering"] : ["document-rendering"];
-  const quoted = args.map((part) => (/^[\w./:=@%+-]+$/.test(part) ? part : `'${part.replaceAll("'", "'\\''")}'`));
-  return printableLine([...program, ...quoted].join(" "));
+  const quote = platform === "win32" ? quotedForWindows : quotedForShell;
+  return printableLine([...program, ...args.map(quote)].join(" "));
+}
+
+function quotedForShell(part: string): string {
+  return /^[\w./:=@%+-]+$/.test(part) ? part : `'${part.replaceAll("'", "'\\''")}'`;
+}
+
+/** For cmd.exe and PowerShell alike, which share no way to quote what either replaces in double quotes. */
+function quotedForWindows(part: string): string {
+  return /^[\w./:=+\\-]+$/.test(part) ? part : `"${part.replaceAll('"', '\\"')}"`;
 }

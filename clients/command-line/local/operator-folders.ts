@@ -1,6 +1,6 @@
 /** What compiles on this machine as the service does: Typst in its version, and the folders of its operator. */
 import { existsSync, statSync } from "node:fs";
-import { dirname, join, resolve } from "node:path";
+import { delimiter, dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { locateTypst } from "../../../typst/program-location.mjs";
 import { TYPST_VERSION, typstProblem } from "../../../typst/typst-release.mjs";
@@ -27,7 +27,7 @@ function operatorFolders({ fontPath, packagePath }: CompileFlags) {
   const { SERVICE_FONT_PATHS, SERVICE_PACKAGE_PATH } = process.env;
   const fonts =
     fontPath ??
-    SERVICE_FONT_PATHS?.split(":").filter((folder) => folder !== "") ??
+    SERVICE_FONT_PATHS?.split(delimiter).filter((folder) => folder !== "") ??
     folderOfCheckout("vendor/fonts", "fonts-lock.json");
   const [packages] =
     packagePath !== undefined || SERVICE_PACKAGE_PATH !== undefined

@@ -2,6 +2,7 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { commandToCopy } from "../../../clients/command-line/terminal.ts";
 import { constraintsDocument } from "../../../rules/constraints.ts";
 import { DEFAULT_LIMITS } from "../../../rules/limits.ts";
 import { makeProject, runCommand } from "../../support/clients/command-line.ts";
@@ -67,4 +68,14 @@ it("shows its help and its version, and refuses unknown commands and options", a
   const wrong = await run("rendr");
   expect(wrong.stderr).toContain("Did you mean render?");
   expect(wrong.exitCode).toBe(2);
+});
+
+it.each([
+  ["linux", "it's a.pdf", "'it'\\''s a.pdf'"],
+  ["darwin", "*.typ", "'*.typ'"],
+  ["win32", "out\\a.pdf", "out\\a.pdf"],
+  ["win32", "it's *.typ", `"it's *.typ"`],
+] as const)("a command to copy is quoted for the shells of %s: %s", (platform, path, quoted) => {
+  // Whether it begins with `npx` depends on how the tests were started.
+  expect(commandToCopy(["render", path], platform).split(" render ")[1]).toBe(quoted);
 });
