@@ -153,8 +153,8 @@ function keyOf(address: BackendAddress): string {
 
 /** How long a request waits for the first backend. A name server that restarts is back by then. */
 const FIRST_LOOKUP_MILLISECONDS = 3000;
-/** Requests poll for it: in workerd, one request must not wake another. */
-const POLL_MILLISECONDS = 20;
+/** How long it waits for a lookup that another request makes, before it looks whether one is due. */
+const LOOK_MILLISECONDS = 250;
 
 interface PoolParts {
   readonly clock: Pick<WallClock, "now" | "wait">;
@@ -171,6 +171,7 @@ export class BackendPool {
   readonly #list: BackendList;
   readonly #parts: PoolParts;
   #open: ReadonlyMap<BackendAddress, Backend> = new Map();
+  readonly #waiting = new Set<() => void>();
 
   constructor(sources: BackendSources, parts: PoolParts) {
     this.#list = new BackendList(sources);
@@ -201,7 +202,11 @@ export class BackendPool {
     const until = clock.now() + FIRST_LOOKUP_MILLISECONDS;
     while (this.#open.size === 0 && clock.now() < until) {
       await this.renew();
-      if (this.#open.size === 0) await clock.wait(POLL_MILLISECONDS);
+      if (this.#open.size > 0) return;
+      const { promise, resolve } = Promise.withResolvers<void>();
+      this.#waiting.add(resolve);
+      await Promise.race([promise, clock.wait(LOOK_MILLISECONDS)]);
+      this.#waiting.delete(resolve);
     }
   }
 
@@ -221,5 +226,6 @@ export class BackendPool {
     const open = this.#open;
     const reopen = (address: BackendAddress) => open.get(address) ?? this.#parts.open(address);
     this.#open = new Map(this.#list.addresses.map((address) => [address, reopen(address)]));
+    for (const wake of this.#waiting) wake();
   }
 }
