@@ -26,6 +26,14 @@ const KINDS = [
 
 export type Kind = (typeof KINDS)[number];
 
+/** As the module makes it. The positions of children are relative. */
+interface RawNode {
+  readonly kind: number;
+  readonly length: number;
+  readonly children: readonly RawNode[];
+  readonly positions: readonly number[];
+}
+
 /** A node of the tree. Offsets are in UTF-16 code units. */
 export interface SyntaxNode {
   readonly kind: Kind;
@@ -40,9 +48,9 @@ interface Exports {
   __wbindgen_start(): void;
   __wbindgen_malloc(size: number, align: number): number;
   typstwasmparser_new(pointer: number, length: number): number;
-  typstwasmparser_tree(parser: number): ParsedNode;
+  typstwasmparser_tree(parser: number): RawNode;
   __wbg_typstwasmparser_free(parser: number, isOwned: number): void;
-  typstwasmparser_get_node_types(): List;
+  typstwasmparser_get_node_types(): readonly (readonly [string, number])[];
 }
 
 export class TypstParser {
@@ -57,9 +65,7 @@ export class TypstParser {
   parse(text: string): SyntaxNode | null {
     this.#exports ??= instantiate(this.#module);
     try {
-      const root = parsedTree(this.#exports, text);
-      root.place(0);
-      return root;
+      return toNode(rawTree(this.#exports, text), 0);
     } catch (error) {
       if (!(error instanceof RangeError) && !(error instanceof WebAssembly.RuntimeError)) throw error;
       // The instance may be left in any state.
@@ -69,7 +75,7 @@ export class TypstParser {
   }
 }
 
-function parsedTree(exports: Exports, text: string): ParsedNode {
+function rawTree(exports: Exports, text: string): RawNode {
   const bytes = new TextEncoder().encode(text);
   const pointer = exports.__wbindgen_malloc(bytes.length, 1);
   new Uint8Array(exports.memory.buffer).set(bytes, pointer);
@@ -79,47 +85,18 @@ function parsedTree(exports: Exports, text: string): ParsedNode {
   return tree;
 }
 
-const NO_CHILDREN: readonly ParsedNode[] = [];
+const NO_CHILDREN: readonly SyntaxNode[] = [];
 
-/** A node that the module fills, member by member. Its children, one after another, take all of its length. */
-class ParsedNode implements SyntaxNode {
-  kind: Kind = "Error";
-  start = 0;
-  /** The length, until the node has its place. */
-  end = 0;
-  children: readonly ParsedNode[] = NO_CHILDREN;
-
-  set(member: string, value: unknown): void {
-    if (member === "kind" && typeof value === "number") this.kind = KINDS[value] ?? "Error";
-    else if (member === "length" && typeof value === "number") this.end = value;
-    else if (member === "children" && value instanceof List && value.nodes !== null) this.children = value.nodes;
-  }
-
-  /** @returns where it ends */
-  place(start: number): number {
-    this.start = start;
-    this.end += start;
-    let next = start;
-    for (const child of this.children) next = child.place(next);
-    return this.end;
-  }
-}
-
-/** A list that the module fills. Most stay empty: each token has two. */
-class List {
-  nodes: ParsedNode[] | null = null;
-  /** Kinds with their numbers, which are lists as well. Places of nodes are known without it. */
-  others: unknown[] | null = null;
-
-  add(value: unknown): void {
-    if (value instanceof ParsedNode) {
-      this.nodes ??= [];
-      this.nodes.push(value);
-    } else if (typeof value !== "number" || this.others !== null) {
-      this.others ??= [];
-      this.others.push(value);
-    }
-  }
+function toNode({ kind, length, children, positions }: RawNode, start: number): SyntaxNode {
+  return {
+    kind: KINDS[kind] ?? "Error",
+    start,
+    end: start + length,
+    children:
+      children.length === 0
+        ? NO_CHILDREN
+        : children.map((child, index) => toNode(child, start + (positions[index] ?? 0))),
+  };
 }
 
 function instantiate(module: WebAssembly.Module): Exports {
@@ -143,11 +120,15 @@ function instantiate(module: WebAssembly.Module): Exports {
     __wbindgen_number_new: (value: number) => value,
     __wbindgen_bigint_from_u64: (value: bigint) => BigInt.asUintN(64, value),
     __wbindgen_error_new: (pointer: number, length: number) => new Error(read(pointer, length)),
-    __wbg_new_405e22f390576ce2: () => new ParsedNode(),
-    __wbg_new_78feb108b6472713: () => new List(),
+    __wbg_new_405e22f390576ce2: () => ({}),
+    __wbg_new_78feb108b6472713: () => [],
     __wbg_new_8a6f238a6ece86ea: () => new Error("the parser has failed"),
-    __wbg_set_3f1d0b984ed272ed: (node: ParsedNode, member: string, value: unknown) => node.set(member, value),
-    __wbg_set_37837023f3d740e8: (list: List, _index: number, value: unknown) => list.add(value),
+    __wbg_set_3f1d0b984ed272ed: (object: Record<string, unknown>, key: string, value: unknown) => {
+      object[key] = value;
+    },
+    __wbg_set_37837023f3d740e8: (list: unknown[], index: number, value: unknown) => {
+      list[index] = value;
+    },
     __wbg_stack_0ed75d68575b0f3c: () => undefined,
     __wbg_error_7534b8e9a36f1ab4: fail,
     __wbindgen_debug_string: () => undefined,
@@ -162,10 +143,7 @@ function instantiate(module: WebAssembly.Module): Exports {
   const instance = new WebAssembly.Instance(module, { "./typst_syntax_bg.js": imports });
   const exports = parserIn(instance.exports);
   exports.__wbindgen_start();
-  const kinds = (exports.typstwasmparser_get_node_types().others ?? []).map((pair) =>
-    pair instanceof List ? pair.others : null,
-  );
-  if (kinds.length === 0 || kinds.some((pair) => pair === null || KINDS[Number(pair[1])] !== pair[0])) {
+  if (exports.typstwasmparser_get_node_types().some(([kind, number]) => KINDS[number] !== kind)) {
     throw new Error("the parser has other kinds of nodes than parser.ts: codemirror-lang-typst has been updated");
   }
   return exports;
