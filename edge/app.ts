@@ -110,7 +110,7 @@ function answerHealth(context: EdgeContext): Answer {
 
 function answerUnrouted(context: EdgeContext): Answer {
   const allowed = servedMethods(context);
-  if (allowed === null) return problemAnswer(context, notFound());
+  if (allowed === null) return problemAnswer(context, notFound(context.path));
   if (context.request.method === "OPTIONS") return { status: 204, headers: { Allow: allowed }, body: null };
   const answer = problemAnswer(context, methodNotAllowed(allowed));
   return { ...answer, headers: { ...answer.headers, Allow: allowed } };

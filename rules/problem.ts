@@ -276,8 +276,10 @@ function formatSeconds(seconds: number): string {
   return seconds === 1 ? "1 second" : `${seconds} seconds`;
 }
 
-export function notFound(): Problem {
-  return problem("not_found", "Nothing is served at this path.", {});
+/** Programs that add a path to an address with a final slash send `//v1/render`. */
+export function notFound(path = ""): Problem {
+  const end = path.startsWith("//") ? " that begins with two slashes. Does the base address end in one?" : ".";
+  return problem("not_found", `Nothing is served at this path${end}`, {});
 }
 
 export function methodNotAllowed(allowed: string): Problem {

@@ -68,3 +68,8 @@ describe("GET /v1/constraints", () => {
     expect(other.status).toBe(200);
   });
 });
+
+it("names the two slashes that a base address with a final slash makes", async () => {
+  const { detail } = await expectProblem(await send("//v1/render", { method: "POST" }), "not_found");
+  expect(detail).toContain("two slashes");
+});
