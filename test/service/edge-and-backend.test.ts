@@ -83,22 +83,13 @@ describe.each(EDGE_PLATFORMS)("with the edge on %s", (platform) => {
     });
   });
 
-  describe("a body at the edge", () => {
-    it("that is shorter than its Content-Length never gets a successful response", async () => {
-      const client = await RawConnection.open(service.edge.url, renderHead(declared(1000)), '{"source":"x"}');
-      client.socket.destroy();
-      expect(await client.answer()).toBeNull();
-      expect((await service.send("/health")).status).toBe(200);
-    });
-
-    it("that is longer than its Content-Length is validated up to that length", async () => {
-      const client = await RawConnection.open(
-        service.edge.url,
-        renderHead({ ...declared(10), Connection: "close" }),
-        '{"source":"x"}',
-      );
-      await expectRawProblem(await client.answer(), "invalid_request");
-    });
+  it("a body at the edge that is longer than its Content-Length is validated up to that length", async () => {
+    const client = await RawConnection.open(
+      service.edge.url,
+      renderHead({ ...declared(10), Connection: "close" }),
+      '{"source":"x"}',
+    );
+    await expectRawProblem(await client.answer(), "invalid_request");
   });
 });
 
