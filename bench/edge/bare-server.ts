@@ -1,6 +1,13 @@
 /** The least that there can be at both ends of the edge: a backend that answers at once, or, before a backend's URL, a bare proxy. */
 import { once } from "node:events";
-import { Agent, createServer, type RequestListener, request as send } from "node:http";
+import {
+  Agent,
+  createServer,
+  type IncomingMessage,
+  type RequestListener,
+  type ServerResponse,
+  request as send,
+} from "node:http";
 import { buffer } from "node:stream/consumers";
 
 const FILE = Buffer.from("%PDF");
@@ -13,13 +20,14 @@ const answerAtOnce: RequestListener = (request, response) => {
 
 function proxyTo(backend: string): RequestListener {
   const agent = new Agent({ keepAlive: true });
-  return async (request, response) => {
+  const pass = async (request: IncomingMessage, response: ServerResponse) => {
     const body = await buffer(request);
     const { method = "GET", headers, url = "" } = request;
     const [answer] = await once(send(new URL(url, backend), { agent, method, headers }).end(body), "response");
     response.writeHead(answer.statusCode, answer.headers);
     answer.pipe(response);
   };
+  return (request, response) => void pass(request, response);
 }
 
 const [, , backend] = process.argv;
