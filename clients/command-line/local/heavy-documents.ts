@@ -3,7 +3,6 @@
  * has by default. Figures: Typst 0.15.1.
  */
 import { readFileSync } from "node:fs";
-import type { Output } from "../../../rules/output-options.ts";
 import { DEFAULT_RENDER_USE } from "../../../rules/render-time.ts";
 import { sizeInWords } from "../../typescript/size-in-words.ts";
 import { printableLine } from "../terminal.ts";
@@ -101,13 +100,13 @@ export function watchUse(pid: number | undefined): () => TypstUse | null {
   };
 }
 
-/** Sentences on what a render of the service does not have by default. @param images of the output, if that is PNG */
-export function warnOfUse(use: TypstUse | null, output: Output, images: readonly Buffer[]): string[] {
+/** Sentences on what a render of the service does not have by default. @param images of the output, if it has a ppi */
+export function warnOfUse(use: TypstUse | null, ppi: number | null, images: readonly Buffer[]): string[] {
   if (use === null) return [];
   const warnings: string[] = [];
   const { memoryBytes, cpuSeconds } = DEFAULT_RENDER_USE;
   if (use.memoryBytes > memoryBytes) {
-    const advice = output.format === "png" ? adviseOnPixels(output.ppi, use.memoryBytes, images) : "";
+    const advice = ppi === null ? "" : adviseOnPixels(ppi, use.memoryBytes, images);
     warnings.push(
       `Typst took ${sizeInWords(use.memoryBytes)} of memory, and a render of the service has ${sizeInWords(memoryBytes)} unless its operator gives it more: ${advice}${GUIDE}`,
     );

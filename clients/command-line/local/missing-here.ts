@@ -120,7 +120,9 @@ export async function compareWithService(
   if (compiled.diagnostics.some(({ message }) => NOT_CONVERGED.test(message))) {
     warnings.push("The document did not converge: page numbers, totals or references in it are wrong.");
   }
-  warnings.push(...warnOfUse(compiled.use, rendered.output, compiled.files));
+  warnings.push(
+    ...warnOfUse(compiled.use, rendered.output.format === "png" ? rendered.output.ppi : null, compiled.files),
+  );
   const compilation = { project, data, output: PROBE, local, limits };
   const missing = compiled.ok ? await missingText(rendered, compilation, wanted.named, signal) : [];
   for (const { what, scripts } of missing) {

@@ -7,7 +7,6 @@ import { describe, expect, it } from "vitest";
 import { noteHeavyImages, warnOfUse } from "../../../clients/command-line/local/heavy-documents.ts";
 import { constraintsDocument } from "../../../rules/constraints.ts";
 import { DEFAULT_LIMITS } from "../../../rules/limits.ts";
-import type { Output } from "../../../rules/output-options.ts";
 import { makeFakeTypst, VERSION_ANSWER } from "../../support/backend/fake-typst.ts";
 import { makeProject, runCommand, startWatching, writeProject } from "../../support/clients/command-line.ts";
 import { answer, startScript } from "../../support/clients/scripted-service.ts";
@@ -50,17 +49,15 @@ it("pictures that grow in a PDF are named where they may be the reason for its s
 });
 
 it("what a document takes beyond the defaults of the service is said, for PNG with a ppi that fits", () => {
-  const pdf: Output = { format: "pdf", filename: null, version: null, standards: [], pages: null };
-  const png: Output = { format: "png", filename: null, ppi: 300, page: null, pages: null, archive: null };
   const image = Buffer.alloc(24);
   image.writeUInt32BE(9933, 16);
   image.writeUInt32BE(14_043, 20);
-  expect(warnOfUse({ memoryBytes: 1024 ** 3, cpuSeconds: 15 }, pdf, [])).toEqual([]);
-  expect(warnOfUse({ memoryBytes: 2 * 1024 ** 3, cpuSeconds: 16 }, pdf, [])).toEqual([
+  expect(warnOfUse({ memoryBytes: 1024 ** 3, cpuSeconds: 15 }, null, [])).toEqual([]);
+  expect(warnOfUse({ memoryBytes: 2 * 1024 ** 3, cpuSeconds: 16 }, null, [])).toEqual([
     expect.stringMatching(/ 2\.0 GiB of memory.* 1\.0 GiB .*#documents-that-grow/),
     expect.stringMatching(/ 16 s of processor time.* 15 s /),
   ]);
-  expect(warnOfUse({ memoryBytes: 4 * 1024 ** 3, cpuSeconds: 1 }, png, [image])).toEqual([
+  expect(warnOfUse({ memoryBytes: 4 * 1024 ** 3, cpuSeconds: 1 }, 300, [image])).toEqual([
     expect.stringContaining("the largest page has 9933 × 14043 pixels, and ppi 135 would fit"),
   ]);
 });

@@ -21,14 +21,17 @@ async function inkedPlates(source: string, ...options: string[]): Promise<string
     const output = join(folder, `${name}.tif`);
     await execa("gs", ["-q", "-r36", "-sDEVICE=tiffsep", ...options, "-o", output, "-"], { input });
     const plates = (await readdir(folder)).filter((file) => file.startsWith(`${name}(`)).sort();
-    return Promise.all(plates.map(async (file) => [file.slice(2, -5), await readFile(join(folder, file))] as const));
+    // Ghostscript writes the second into each file.
+    const read = async (file: string) =>
+      (await readFile(join(folder, file), "latin1")).replace(/\d{4}(?::\d\d){2} [\d:]{8}/, "");
+    return Promise.all(plates.map(async (file) => [file.slice(2, -5), await read(file)] as const));
   };
   const blank = await separate(
     await typstPdf(`${BLANK}${source.endsWith(SPOT) ? SPOT.replace("15%", "0%") : ""}`, []),
     "a",
   );
   const found = await separate(await typstPdf(source, []), "b");
-  return found.filter(([, bytes]) => !blank.some(([, empty]) => empty.equals(bytes))).map(([ink]) => ink);
+  return found.filter(([, bytes]) => !blank.some(([, empty]) => empty === bytes)).map(([ink]) => ink);
 }
 
 const PLAIN = "#set page(width: 105mm, height: 148mm, bleed: 3mm)\nTerms";
