@@ -6,7 +6,7 @@ interface Asked<Question> {
 }
 
 /** The worker reports once that it is loaded, which takes long on a slow line. */
-type Told<Answer> = "ready" | { readonly id: number; readonly answer: Answer };
+type Told<Answer> = "ready" | "not loaded" | { readonly id: number; readonly answer: Answer };
 
 /** In the worker: answers each question, once `loaded` is fulfilled. */
 export function answerQuestions<Question, Answer>(
@@ -15,8 +15,10 @@ export function answerQuestions<Question, Answer>(
 ): void {
   const say = (message: Told<Answer>) => postMessage(message);
   const answerAsked = async ({ id, question }: Asked<Question>) => say({ id, answer: await answer(question) });
-  addEventListener("message", ({ data }: MessageEvent<Asked<Question>>) => void answerAsked(data));
-  void loaded.then(() => say("ready"));
+  // Without a connection nothing is loaded, and the page asks a new worker next time.
+  const whenLoaded = (act: () => unknown) => void loaded.then(act, () => say("not loaded"));
+  addEventListener("message", ({ data }: MessageEvent<Asked<Question>>) => whenLoaded(() => answerAsked(data)));
+  whenLoaded(() => say("ready"));
 }
 
 type WorkerAnswer<Answer> = Answer | "too slow" | "not loaded";
@@ -63,6 +65,8 @@ export class TimedWorker<Question, Answer> {
       if (data === "ready") {
         this.#isReady = true;
         this.#startTimer();
+      } else if (data === "not loaded") {
+        this.#giveUp(data);
       } else if (data.id === this.#lastId) {
         clearTimeout(this.#timer);
         this.#answer(data.answer);

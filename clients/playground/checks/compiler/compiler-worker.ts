@@ -17,8 +17,6 @@ const opened = Promise.all([fetchCompiler(), Promise.all(FONTS.map(fetchFont)), 
   ProjectCompiler.open(module, fonts.flat()),
 );
 answerQuestions(opened, compile);
-// Reported as an error of the worker.
-opened.catch((error: unknown) => reportError(error));
 
 /** The WebAssembly is compressed: it is larger than a file that Cloudflare serves. */
 async function fetchCompiler(): Promise<WebAssembly.Module> {
