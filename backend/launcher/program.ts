@@ -131,9 +131,9 @@ export class ShellReport {
     return this.#head.startsWith(STARTED);
   }
 
-  /** Anything but `started` at the beginning says why the program was not started. */
+  /** A whole first line but `started` says why the program was not started. Shells write such a line in pieces. */
   get hasFailedToStart(): boolean {
-    return !STARTED.startsWith(this.#head.slice(0, STARTED.length));
+    return this.#head.includes("\n") && !this.hasStarted;
   }
 
   parseEnd(word: string): ProgramEnd | null {

@@ -254,6 +254,11 @@ describe.each(TITLED_SHELLS)("a program that is started by %s", (_title, testShe
     ],
     ["a file that is not there", { inheritedFile: "/nonexistent/file" }, notStarted(/: .*\/nonexistent\/file.*/)],
     ["a limit that cannot be set", { limitCommands: ["ulimit -n 1000000000000"] }, notStarted(/: .*limit.*/)],
+    [
+      "a limit whose command complains in pieces",
+      { limitCommands: ["{ printf 'no ' >&2; sleep 0.2; echo limit >&2; false; }"] },
+      notStarted(/: no limit/),
+    ],
     ["a limit whose command fails", { limitCommands: ["false", "true"] }, notStarted(/(?:)/)],
     ["a program that is not there", { file: "/nonexistent/program" }, { kind: "exited", exitCode: 127 }],
   ])("fails if it is given %s", async (_what, command, end) => {
