@@ -30,6 +30,7 @@ const ONLY = [
   ["rules-are-pure", "^rules/", ["^rules/", PURE_PACKAGES], "They come to the same verdict everywhere: no platform, no I/O."],
   ["json-stands-alone", "^rules/json/", ["^rules/json/"], "It reads bytes and knows nothing of render requests."],
   ["protocol-is-pure", "^protocol/", ["^(protocol|rules)/", PURE_PACKAGES], "Edge, backend and clients share it."],
+  ["files-of-typst-are-read-anywhere", "^typst/(fonts|finished-pdf)/", ["^typst/(fonts|finished-pdf)/", "^rules/", PURE_PACKAGES], "Backend, client and page read them, and no platform is asked."],
   ["typst-stands-below-the-programs", "^typst/.*\\.ts$", ["^(typst|rules)/", NODE], "The backend and developers' machines share it."],
   ["finding-programs-is-bare", "^typst/.*\\.mjs$", ["^typst/.*\\.mjs$", NODE], "It runs on machines that may have no packages yet."],
   ["edge-names-no-platform", EDGE_ITSELF, [EDGE_ITSELF, "^(rules|protocol)/"], "It runs on Cloudflare and in Node, and only HTTP leads to backends."],
@@ -42,12 +43,12 @@ const ONLY = [
   ["admission-knows-nobody", "^backend/admission/", ["^(backend/admission|rules)/"], "It counts slots and bytes without knowing what a render is."],
   ["logging-stands-alone", "^logging/", ["^logging/", NODE], "Edge and backend write their lines by it, each of its own form."],
   ["backend-leaves", "^backend/(settings|work-directory/paths)\\.ts$", ["^(rules|protocol|typst)/", NODE, "^backend/work-directory/paths\\.ts$"], "They know nothing of what reads them."],
-  ["client-is-portable", "^clients/typescript/", ["^(clients/(typescript|template)|protocol|rules)/", READER_OF_PDFS, "^node_modules/(content-disposition|fflate)/"], "It runs in browsers, Node and Workers."],
+  ["client-is-portable", "^clients/typescript/", ["^(clients/(typescript|template)|protocol|rules|typst/fonts)/", READER_OF_PDFS, "^node_modules/(content-disposition|fflate)/"], "It runs in browsers, Node and Workers."],
   ["e-invoice-stands-alone", "^clients/e-invoice/", ["^clients/e-invoice/", "^node_modules/(fflate|saxes)/"], "It finishes a PDF wherever that came from."],
   ["data-schema-is-portable", "^clients/data-schema/", ["^(clients/data-schema|rules/json)/", "^node_modules/@hyperjump/(json-schema|browser)/"], "It runs in browsers and Node."],
   ["template-is-portable", "^clients/template/(?!node-parser\\.ts$)", ["^(clients/template|rules)/", "^node_modules/(smol-toml|valibot)/"], "It runs in browsers and Node, each of which provides the parser."],
   ["cli-is-a-client", "^clients/command-line/", ["^(clients/(command-line|typescript|data-schema|e-invoice|template)|protocol|rules|typst)/", ...OF_NODE], "It calls the service, and compiles as the service does."],
-  ["playground-is-a-client", "^clients/playground/", ["^(clients/(playground|typescript|data-schema|template)|protocol|rules|node_modules)/"], "It runs in browsers."],
+  ["playground-is-a-client", "^clients/playground/", ["^(clients/(playground|typescript|data-schema|template)|protocol|rules|typst/(fonts|finished-pdf)|node_modules)/"], "It runs in browsers."],
 ];
 
 /** Folders and files from the outermost inwards. Each may import those after it, never those before it. */

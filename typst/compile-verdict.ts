@@ -2,12 +2,13 @@
  * What a compilation means that has come to its own end: a file or a problem. Backend and command line ask here, so that
  * `check` refuses what the service refuses. What only a backend knows (signals, time, room) is in `backend/render/outcome.ts`.
  */
-import { type BrokenRule, describeBriefly } from "../rules/finished-pdf/broken-rule.ts";
-import type { PdfVerdict } from "../rules/finished-pdf/finished-pdf.ts";
+
 import type { Limits } from "../rules/limits.ts";
 import type { Output } from "../rules/output-options.ts";
 import { outputTooLarge, type Problem, problem, renderFailed, tooManyOutputFiles } from "../rules/problem.ts";
 import { lowestPage } from "./command-line.ts";
+import { type BrokenRule, describeBriefly } from "./finished-pdf/broken-rule.ts";
+import type { PdfVerdict } from "./finished-pdf/finished-pdf.ts";
 
 export interface Compilation {
   readonly exitCode: number;

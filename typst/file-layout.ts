@@ -2,7 +2,7 @@
  * The files in a project root that are not the caller's: its data, and second names for its fonts. No key can have the
  * names of these, because keys have neither a colon nor a plus sign.
  */
-import { isFont } from "../rules/fonts/font-names.ts";
+import { isFont } from "./fonts/font-names.ts";
 
 export const DATA_FILE_NAME = ":data.json";
 

@@ -1,11 +1,12 @@
 /** One render, from a valid request to a finished output: reserve disk space, compile, judge the end, pack pages. */
-import type { BrokenRuleId } from "../../rules/finished-pdf/broken-rule.ts";
-import { type FinishedPdf, finishedPdfOf } from "../../rules/finished-pdf/finished-pdf.ts";
-import { isFont } from "../../rules/fonts/font-names.ts";
+
 import type { ParsedRequest } from "../../rules/render-request.ts";
 import { renderTimeoutWithin } from "../../rules/render-time.ts";
 import { onePageArguments, type RenderCommand, type TypstPaths } from "../../typst/command-line.ts";
 import { type FoundPage, foundPage, judgeCompilation, PLACEHOLDER_PARTS } from "../../typst/compile-verdict.ts";
+import type { BrokenRuleId } from "../../typst/finished-pdf/broken-rule.ts";
+import { type FinishedPdf, finishedPdfOf } from "../../typst/finished-pdf/finished-pdf.ts";
+import { isFont } from "../../typst/fonts/font-names.ts";
 import { completionOf } from "../../typst/output-completion.ts";
 import { programText } from "../../typst/program-text.ts";
 import type { ByteBudget, Reservation } from "../admission/byte-budget.ts";

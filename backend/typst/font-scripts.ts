@@ -1,9 +1,9 @@
 /** The scripts that the fonts of every render cover: Typst's own, and those in the operator's folders. */
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { type FontFace, fontFaces } from "../../rules/fonts/font-file.ts";
-import { isFont } from "../../rules/fonts/font-names.ts";
-import { SCRIPTS, SCRIPTS_OF_TYPST, type Script, scriptsOfFonts } from "../../rules/fonts/scripts.ts";
+import { type FontFace, fontFaces } from "../../typst/fonts/font-file.ts";
+import { isFont } from "../../typst/fonts/font-names.ts";
+import { SCRIPTS, SCRIPTS_OF_TYPST, type Script, scriptsOfFonts } from "../../typst/fonts/scripts.ts";
 
 type Face = Pick<FontFace, "isForText" | "characters">;
 

@@ -1,12 +1,12 @@
 /** Renders the draft: checks it before, shows the progress, and then what came back. */
 
-import { isOfFinishedPdf } from "../../rules/finished-pdf/broken-rule.ts";
-import { charactersBeyondTypst } from "../../rules/fonts/scripts.ts";
 import { JsonCursor } from "../../rules/json/cursor.ts";
 import { DEFAULT_OUTPUT } from "../../rules/output-options.ts";
 import { readOutput } from "../../rules/output-reader.ts";
 import { PROBLEMS } from "../../rules/problem.ts";
 import { ValidationErrorList } from "../../rules/validation-errors.ts";
+import { isOfFinishedPdf } from "../../typst/finished-pdf/broken-rule.ts";
+import { charactersBeyondTypst } from "../../typst/fonts/scripts.ts";
 import { listCompileFailureCauses } from "../typescript/compile-failure-causes.ts";
 import type { ServiceProblem } from "../typescript/service-problem.ts";
 import type { CompilerCheck } from "./checks/compiler/compiler-check.ts";

@@ -3,8 +3,8 @@
  * not read, or that are cut off, and text that is not UTF-8. A name that promises nothing, such as `logo.bin`, is never
  * complained about.
  */
-import { type FontObstacle, readFonts } from "../../rules/fonts/font-file.ts";
-import { isFont, isWebFont } from "../../rules/fonts/font-names.ts";
+import { type FontObstacle, readFonts } from "../../typst/fonts/font-file.ts";
+import { isFont, isWebFont } from "../../typst/fonts/font-names.ts";
 import { type ImageKindName, isCutOff } from "./file-ends.ts";
 
 export interface UnusableFile {

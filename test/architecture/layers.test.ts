@@ -61,6 +61,7 @@ const REFUSED: readonly (readonly [importer: string, imported: string, rule: str
   ["protocol/with-node.ts", "node:fs", "protocol-is-pure"],
   ["protocol/with-edge.ts", "../edge/app.ts", "protocol-is-pure"],
   ["logging/with-rules.ts", "../rules/problem.ts", "logging-stands-alone"],
+  ["typst/fonts/with-node.ts", "node:fs", "files-of-typst-are-read-anywhere"],
   ["typst/with-backend.ts", "../backend/settings.ts", "typst-stands-below-the-programs"],
   ["typst/with-rules.mjs", "../rules/problem.ts", "finding-programs-is-bare"],
   ["rules/json/with-problem.ts", "../problem.ts", "json-stands-alone"],

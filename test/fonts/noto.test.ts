@@ -11,7 +11,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { readDocumentFonts } from "../../clients/typescript/fonts/document-fonts.ts";
 import { describeDocumentFonts } from "../../clients/typescript/fonts/font-findings.ts";
 import type { Capabilities } from "../../protocol/capabilities.ts";
-import { SCRIPTS_OF_TYPST, scriptOf } from "../../rules/fonts/scripts.ts";
+import { SCRIPTS_OF_TYPST, scriptOf } from "../../typst/fonts/scripts.ts";
 import { addFontSets, findFontProblems } from "../../scripts/fonts/font-folder.ts";
 import { startTestBackend, type TestBackend } from "../support/backend/test-backend.ts";
 import { SAMPLES } from "../support/documents/scripts.ts";

@@ -4,7 +4,7 @@
  */
 import { realpath } from "node:fs/promises";
 import { join, posix } from "node:path";
-import { isFont } from "../../../rules/fonts/font-names.ts";
+import { isFont } from "../../../typst/fonts/font-names.ts";
 import { isPictureOrSource } from "../../template/file-kinds.ts";
 import { isBelow, keyBelow } from "./folder.ts";
 import type { IgnoreRules } from "./ignore-rules.ts";

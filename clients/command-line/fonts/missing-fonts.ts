@@ -1,6 +1,6 @@
 /** Which fonts and characters a document of the service lacks: the service renders it without a warning. */
 import type { Capabilities } from "../../../protocol/capabilities.ts";
-import { DEFAULT_FONT, FAMILIES_OF_TYPST } from "../../../rules/fonts/typst-fonts.ts";
+import { DEFAULT_FONT, FAMILIES_OF_TYPST } from "../../../typst/fonts/typst-fonts.ts";
 import { suggestFamily } from "../../data-schema/similar-name.ts";
 import type { RejectedRender, ServiceClient } from "../../typescript/client.ts";
 import { type DocumentFonts, readDocumentFonts } from "../../typescript/fonts/document-fonts.ts";

@@ -6,11 +6,11 @@
 import { isUtf8 } from "node:buffer";
 import { join } from "node:path";
 import { isValidKey } from "../../../rules/files-rules.ts";
-import { hasCharacter } from "../../../rules/fonts/characters.ts";
-import { type FontFace, type FontReading, readFonts } from "../../../rules/fonts/font-file.ts";
-import { isFont, isWebFont } from "../../../rules/fonts/font-names.ts";
-import { charactersBeyondTypst, SCRIPTS_OF_TYPST, type Script, scriptsOfFonts } from "../../../rules/fonts/scripts.ts";
-import { FAMILIES_OF_TYPST } from "../../../rules/fonts/typst-fonts.ts";
+import { hasCharacter } from "../../../typst/fonts/characters.ts";
+import { type FontFace, type FontReading, readFonts } from "../../../typst/fonts/font-file.ts";
+import { isFont, isWebFont } from "../../../typst/fonts/font-names.ts";
+import { charactersBeyondTypst, SCRIPTS_OF_TYPST, type Script, scriptsOfFonts } from "../../../typst/fonts/scripts.ts";
+import { FAMILIES_OF_TYPST } from "../../../typst/fonts/typst-fonts.ts";
 import { isTypst } from "../../template/file-kinds.ts";
 import { readsOf } from "../../template/reads.ts";
 import { hasName, parseTemplate } from "../../template/syntax-tree.ts";

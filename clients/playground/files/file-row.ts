@@ -1,7 +1,7 @@
 /** A row of the files panel: the key of a file, what it is, and what is wrong with it. */
 
-import { fontFaces } from "../../../rules/fonts/font-file.ts";
-import { isFont } from "../../../rules/fonts/font-names.ts";
+import { fontFaces } from "../../../typst/fonts/font-file.ts";
+import { isFont } from "../../../typst/fonts/font-names.ts";
 import { sizeInWords } from "../../typescript/size-in-words.ts";
 import type { DraftFile, FileContent } from "../drafts/draft.ts";
 import type { EditorMark } from "../editor/code-editor.ts";

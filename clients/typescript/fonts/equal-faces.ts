@@ -2,9 +2,9 @@
  * Fonts of a request that Typst 0.15 does not tell apart: of one family, style, weight and width. It takes the first for
  * all text, and which is first is decided by the order of their names (typst/file-layout.ts).
  */
-import type { CharacterRanges } from "../../../rules/fonts/characters.ts";
-import { type FontFace, type FontVariant, fontFaces } from "../../../rules/fonts/font-file.ts";
-import { isFont } from "../../../rules/fonts/font-names.ts";
+import type { CharacterRanges } from "../../../typst/fonts/characters.ts";
+import { type FontFace, type FontVariant, fontFaces } from "../../../typst/fonts/font-file.ts";
+import { isFont } from "../../../typst/fonts/font-names.ts";
 import { countInWords } from "../size-in-words.ts";
 
 export interface EqualFaces {

@@ -1,6 +1,6 @@
 /** What is wrong with the text of a finished PDF because a font is missing, in sentences: the file itself shows it. */
-import { isShaped, nameOfScript, type Script, scriptOf } from "../../../rules/fonts/scripts.ts";
-import { TYPST_FONTS } from "../../../rules/fonts/typst-fonts.ts";
+import { isShaped, nameOfScript, type Script, scriptOf } from "../../../typst/fonts/scripts.ts";
+import { TYPST_FONTS } from "../../../typst/fonts/typst-fonts.ts";
 import { firstInWords } from "../size-in-words.ts";
 import { type DocumentFonts, PRIVATE_USE } from "./document-fonts.ts";
 

@@ -6,9 +6,9 @@
  * and not which. The text may be anybody's, so each file is read a few times, whatever it says.
  */
 import type { FontFamily } from "../../../protocol/capabilities.ts";
-import { type FontFace, type FontVariant, fontFaces } from "../../../rules/fonts/font-file.ts";
-import { isFont } from "../../../rules/fonts/font-names.ts";
-import { FAMILIES_OF_TYPST } from "../../../rules/fonts/typst-fonts.ts";
+import { type FontFace, type FontVariant, fontFaces } from "../../../typst/fonts/font-file.ts";
+import { isFont } from "../../../typst/fonts/font-names.ts";
+import { FAMILIES_OF_TYPST } from "../../../typst/fonts/typst-fonts.ts";
 import { isTypst } from "../../template/file-kinds.ts";
 import { requestedFamilies, type StyledText, styledTextIn } from "../../template/font-families.ts";
 import { packagesIn } from "../../template/reads.ts";

@@ -2,10 +2,10 @@
  * Which scripts the texts of a request have and no font covers, by what the service says of its fonts and by the fonts of
  * the request: before it is rendered, or where the result, an image, tells nothing of its fonts.
  */
-import { hasCharacter } from "../../../rules/fonts/characters.ts";
-import { fontFaces } from "../../../rules/fonts/font-file.ts";
-import { isFont } from "../../../rules/fonts/font-names.ts";
-import { charactersBeyondTypst, type Script, scriptOf } from "../../../rules/fonts/scripts.ts";
+import { hasCharacter } from "../../../typst/fonts/characters.ts";
+import { fontFaces } from "../../../typst/fonts/font-file.ts";
+import { isFont } from "../../../typst/fonts/font-names.ts";
+import { charactersBeyondTypst, type Script, scriptOf } from "../../../typst/fonts/scripts.ts";
 import { isShownText, isTypst } from "../../template/file-kinds.ts";
 import { parseTemplate, withoutComments } from "../../template/syntax-tree.ts";
 import { FONT_REMEDY, namesOfScripts } from "./font-findings.ts";

@@ -2,7 +2,6 @@
 import { type Capabilities, capabilitiesOf } from "../../../protocol/capabilities.ts";
 import { EXAMPLE_NAMES } from "../../../protocol/routes.ts";
 import { constraintsDocument } from "../../../rules/constraints.ts";
-import { SCRIPTS_OF_TYPST } from "../../../rules/fonts/scripts.ts";
 import { DEFAULT_LIMITS, limitsFrom } from "../../../rules/limits.ts";
 import {
   methodNotAllowed,
@@ -18,6 +17,7 @@ import {
   serviceUnavailable,
 } from "../../../rules/problem.ts";
 import { parseRenderRequest } from "../../../rules/render-request.ts";
+import { SCRIPTS_OF_TYPST } from "../../../typst/fonts/scripts.ts";
 import { TYPST_VERSION } from "../../../typst/typst-release.mjs";
 import { exampleRequest } from "../../examples/example-request.ts";
 

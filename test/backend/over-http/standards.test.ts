@@ -1,7 +1,7 @@
 /** A PDF with standards is answered 200 only if it keeps them: the file is judged when Typst has finished it. */
 import { randomBytes } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import type { BrokenRuleId } from "../../../rules/finished-pdf/broken-rule.ts";
+import type { BrokenRuleId } from "../../../typst/finished-pdf/broken-rule.ts";
 import { makeFakeTypst } from "../../support/backend/fake-typst.ts";
 import { startSharedBackend, startTemporaryBackend } from "../../support/backend/test-backend.ts";
 import { expectProblem } from "../../support/problems.ts";

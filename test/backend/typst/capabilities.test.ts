@@ -7,7 +7,7 @@ import { describe, expect, it } from "vitest";
 import { parseFontList } from "../../../backend/typst/capabilities.ts";
 import { listPackages, MAX_VENDORED_PACKAGES, PACKAGES_LOCK_NAME } from "../../../backend/typst/vendored-packages.ts";
 import { type Capabilities, parseCapabilities } from "../../../protocol/capabilities.ts";
-import { SCRIPTS_OF_TYPST } from "../../../rules/fonts/scripts.ts";
+import { SCRIPTS_OF_TYPST } from "../../../typst/fonts/scripts.ts";
 import { addPackages } from "../../../scripts/packages/package-folder.ts";
 import { startTemporaryBackend } from "../../support/backend/test-backend.ts";
 import { eachSandbox, MODES } from "../../support/backend/test-sandbox.ts";

@@ -5,10 +5,10 @@ import {
   TypstCompilerBuilder,
   TypstFontResolverBuilder,
 } from "@myriaddreamin/typst-ts-web-compiler";
-import { describeInFull } from "../../../../rules/finished-pdf/broken-rule.ts";
-import { FinishedPdf } from "../../../../rules/finished-pdf/finished-pdf.ts";
-import { isFont } from "../../../../rules/fonts/font-names.ts";
 import { PDF_STANDARDS } from "../../../../rules/pdf-standards.ts";
+import { describeInFull } from "../../../../typst/finished-pdf/broken-rule.ts";
+import { FinishedPdf } from "../../../../typst/finished-pdf/finished-pdf.ts";
+import { isFont } from "../../../../typst/fonts/font-names.ts";
 import type { DraftFinding } from "../findings.ts";
 import { accessibilityFindings } from "./accessibility.ts";
 import { describeDiagnostic } from "./diagnostic-messages.ts";

@@ -9,7 +9,7 @@ import {
   SCRIPTS,
   SCRIPTS_OF_TYPST,
   scriptOf,
-} from "../../../../rules/fonts/scripts.ts";
+} from "../../../../typst/fonts/scripts.ts";
 import { typstPdf } from "../../../support/backend/typst-pdf.ts";
 import { writeProject } from "../../../support/clients/command-line.ts";
 import { colourTables, liberation, nameTable, withTables } from "../../../support/fonts.ts";

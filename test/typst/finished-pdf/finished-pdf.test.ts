@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { FinishedPdf, type PdfVerdict } from "../../../rules/finished-pdf/finished-pdf.ts";
 import { PDF_STANDARDS, PDF_VERSIONS, type PdfStandard } from "../../../rules/pdf-standards.ts";
+import { FinishedPdf, type PdfVerdict } from "../../../typst/finished-pdf/finished-pdf.ts";
 import { ANY_CHARACTER } from "../../support/any-character.ts";
 import { typstPdf } from "../../support/backend/typst-pdf.ts";
 import { typstString } from "../../support/backend/typst-svg.ts";

@@ -4,8 +4,8 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { readDocumentFonts } from "../../../clients/typescript/fonts/document-fonts.ts";
-import { type CharacterRanges, hasCharacter } from "../../../rules/fonts/characters.ts";
-import { fontFaces } from "../../../rules/fonts/font-file.ts";
+import { type CharacterRanges, hasCharacter } from "../../../typst/fonts/characters.ts";
+import { fontFaces } from "../../../typst/fonts/font-file.ts";
 import { typstPdf } from "../../support/backend/typst-pdf.ts";
 import {
   LIBERATION_FAMILY,

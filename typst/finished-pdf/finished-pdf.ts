@@ -3,8 +3,8 @@
  * sizes, metadata, languages, attached files. It reads the bytes as they pass, once, and keeps little of them. What
  * Typst checks itself is not checked again, and the content of pages, which is compressed, not at all.
  */
-import type { Output } from "../output-options.ts";
-import type { PdfStandard } from "../pdf-standards.ts";
+import type { Output } from "../../rules/output-options.ts";
+import type { PdfStandard } from "../../rules/pdf-standards.ts";
 import { type BrokenRule, MAX_PAGE_POINTS, MIN_PAGE_POINTS } from "./broken-rule.ts";
 import { type PdfEntry, type PdfObject, type PdfObjectReader, PdfObjects, TRAILER } from "./pdf-objects.ts";
 import { type MetadataField, XmpPacket } from "./xmp-packet.ts";

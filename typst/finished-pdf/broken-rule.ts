@@ -1,5 +1,5 @@
 /** What a finished PDF can break of the standards that it was requested with, and how that is said. */
-import type { PdfStandard } from "../pdf-standards.ts";
+import type { PdfStandard } from "../../rules/pdf-standards.ts";
 import type { MetadataField } from "./xmp-packet.ts";
 
 /** The rules by their ids, which log lines have. */

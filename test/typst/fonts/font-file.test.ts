@@ -5,7 +5,7 @@ import { execa } from "execa";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { parseFontList } from "../../../backend/typst/capabilities.ts";
-import { fontFaces, readFonts } from "../../../rules/fonts/font-file.ts";
+import { fontFaces, readFonts } from "../../../typst/fonts/font-file.ts";
 import { typstPath } from "../../support/backend/typst-path.ts";
 import {
   axisTable,
