@@ -1,6 +1,6 @@
 /** What the names of a file are bound to, as far as its text shows, and which text an expression is. */
 import { patternNames } from "./data-use.ts";
-import { expressionsOf, type Kind, type SyntaxNode, stringValue, type Template, textOf, walk } from "./syntax-tree.ts";
+import { expressionsOf, nodesOf, type SyntaxNode, stringValue, type Template, textOf } from "./syntax-tree.ts";
 
 interface Binding {
   /** The values of `let name = value`. */
@@ -19,9 +19,7 @@ export function bindingsOf(template: Template): Bindings {
   return found;
 }
 
-const BINDING: ReadonlySet<Kind> = new Set([
-  ...(["LetBinding", "ForLoop", "Closure", "Params", "ImportItemPath", "RenamedImportItem"] as const),
-]);
+const BINDING = ["LetBinding", "ForLoop", "Closure", "Params", "ImportItemPath", "RenamedImportItem"] as const;
 
 function findBindings(template: Template): Bindings {
   const bindings = new Map<string, Binding>();
@@ -33,8 +31,7 @@ function findBindings(template: Template): Bindings {
   const bindOther = (node: SyntaxNode | undefined) => {
     for (const name of patternNames(template, node)) bindingOf(name).isOther = true;
   };
-  walk(template.root, (node) => {
-    if (!BINDING.has(node.kind)) return;
+  for (const node of nodesOf(template, ...BINDING)) {
     const [first, second] = expressionsOf(node);
     if (node.kind === "LetBinding" && first?.kind === "Ident" && second !== undefined) {
       bindingOf(textOf(template, first)).values.push(second);
@@ -43,19 +40,16 @@ function findBindings(template: Template): Bindings {
     else if (node.kind === "Params") {
       for (const one of node.children) bindOther(one.kind === "Named" ? one.children[0] : one);
     } else if (node.kind === "ImportItemPath" || node.kind === "RenamedImportItem") bindOther(node.children.at(-1));
-  });
+  }
   return bindings;
 }
 
 /** The names that a file binds by `let`. */
 export function definedNames(template: Template): string[] {
-  const names: string[] = [];
-  walk(template.root, (node) => {
-    if (node.kind !== "LetBinding") return;
+  return nodesOf(template, "LetBinding").flatMap((node) => {
     const [pattern] = expressionsOf(node);
-    names.push(...patternNames(template, pattern?.kind === "Closure" ? pattern.children[0] : pattern));
+    return patternNames(template, pattern?.kind === "Closure" ? pattern.children[0] : pattern);
   });
-  return names;
 }
 
 /** Whether a file defines a function of that name itself. */

@@ -2,7 +2,7 @@
  * Whether a source uses the data of its request: by one of its two names, where these mean the data. Typst's rules of
  * scope decide; in doubt, it does.
  */
-import { expressionsOf, partsOf, type SyntaxNode, stringValue, type Template, textOf, walk } from "./syntax-tree.ts";
+import { expressionsOf, nodesOf, partsOf, type SyntaxNode, stringValue, type Template, textOf } from "./syntax-tree.ts";
 
 type Names = ReadonlySet<string>;
 
@@ -30,14 +30,12 @@ export function ownDataBinding(template: Template): SyntaxNode | null {
 
 /** Text that is evaluated, and text that is not understood. */
 function mayUseAnything(template: Template): boolean {
-  let may = false;
-  walk(template.root, (node, ancestors) => {
-    if (node.kind === "Error") may ||= [...DATA_NAMES].some((name) => textOf(template, node).includes(name));
-    if (node.kind !== "Ident" || textOf(template, node) !== "eval") return;
-    const parent = ancestors.at(-1);
-    may ||= parent?.kind !== "FieldAccess" || parent.children[0] === node;
+  const namesData = (node: SyntaxNode) => [...DATA_NAMES].some((name) => textOf(template, node).includes(name));
+  if (nodesOf(template, "Error").some(namesData)) return true;
+  return nodesOf(template, "Ident").some((node) => {
+    const isMember = node.parent?.kind === "FieldAccess" && node.parent.children[0] !== node;
+    return textOf(template, node) === "eval" && !isMember;
   });
-  return may;
 }
 
 interface Visited {

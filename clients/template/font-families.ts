@@ -7,11 +7,11 @@ import {
   expressionsOf,
   type Kind,
   lastName,
+  nodesOf,
   type SyntaxNode,
   stringValue,
   type Template,
   textOf,
-  walk,
 } from "./syntax-tree.ts";
 
 export interface RequestedFamilies {
@@ -71,24 +71,25 @@ function findFontArguments(template: Template): FontArguments {
   const references = new Set<string>();
   const parameters = new Set<string>();
   const values: { name: string; isLet: boolean; families: readonly string[] }[] = [];
-  let isComputed = !template.isReadable;
-  walk(template.root, (node, ancestors) => {
-    if (node.kind === "FuncCall" || node.kind === "SetRule") isComputed ||= hasOtherArguments(template, node);
-    if (ancestors.at(-1)?.kind === "Params" && node.kind === "Ident") parameters.add(textOf(template, node));
-    if (node.kind !== "Named" && node.kind !== "Keyed" && node.kind !== "LetBinding") return;
+  let isComputed =
+    !template.isReadable || nodesOf(template, "FuncCall", "SetRule").some((node) => hasOtherArguments(template, node));
+  for (const { children } of nodesOf(template, "Params")) {
+    for (const node of children) if (node.kind === "Ident") parameters.add(textOf(template, node));
+  }
+  for (const node of nodesOf(template, "Named", "Keyed", "LetBinding")) {
     const [key, value] = expressionsOf(node);
-    if (key === undefined || value === undefined) return;
+    if (key === undefined || value === undefined) continue;
     const name = key.kind === "Str" ? stringValue(template, key) : textOf(template, key);
     const read = readFamilies(template, value);
-    if (ancestors.at(-1)?.kind === "Params") parameters.add(name);
+    if (node.parent?.kind === "Params") parameters.add(name);
     if (read.families.length > 0 || value.kind === "Array") {
       values.push({ name, isLet: node.kind === "LetBinding", families: read.families });
     }
-    if (name !== "font" || node.kind === "LetBinding") return;
+    if (name !== "font" || node.kind === "LetBinding") continue;
     for (const family of read.families) literal.add(family);
     for (const reference of read.references) references.add(reference);
     isComputed ||= read.isComputed;
-  });
+  }
   return { literal, references, parameters, values, isComputed };
 }
 
@@ -168,57 +169,41 @@ export interface StyledText {
 
 /** What templates say about bold and italic text, which Typst sets in no font that it does not have. */
 export function styledTextIn(templates: readonly Template[]): StyledText {
-  const found = {
-    hasFont: false,
-    isBold: false,
-    isItalic: false,
-    boldRule: false,
-    italicRule: false,
-    otherWeight: false,
-  };
-  for (const template of templates) {
-    walk(template.root, (node) => {
-      const name = node.kind === "FuncCall" || node.kind === "SetRule" ? calledName(template, node) : "";
-      if (node.kind === "Heading" || isClosed(node, "Strong", "Star") || BOLD.has(name)) found.isBold = true;
-      if (isClosed(node, "Emph", "Underscore") || name === "emph" || isItalicStyle(template, node))
-        found.isItalic = true;
-      if (node.kind === "SetRule" && name === "text" && argumentsOf(template, node).named.has("font")) {
-        found.hasFont = true;
-      }
-      if (node.kind === "ShowRule") {
-        const [selector] = expressionsOf(node);
-        found.boldRule ||= isOf(template, selector, BOLD);
-        found.italicRule ||= isOf(template, selector, ITALIC);
-      }
-      if (node.kind === "Named") found.otherWeight ||= isOtherWeight(template, node);
-    });
-  }
-  const bold = found.isBold && !(found.boldRule && found.otherWeight);
-  return { hasFont: found.hasFont, lacks: { bold, italic: found.isItalic && !found.italicRule } };
+  const some = (kinds: readonly Kind[], is: (template: Template, node: SyntaxNode) => boolean) =>
+    templates.some((template) => nodesOf(template, ...kinds).some((node) => is(template, node)));
+  const uses = (elements: ReadonlySet<string>) =>
+    some(["FuncCall", "SetRule"], (template, node) => elements.has(calledName(template, node)));
+  const hasRule = (elements: ReadonlySet<string>) =>
+    some(["ShowRule"], (template, node) => isOf(template, expressionsOf(node)[0], elements));
+  const isBold = some(["Heading"], () => true) || some(["Strong"], isClosed) || uses(BOLD);
+  const isItalic = some(["Emph"], isClosed) || uses(ITALIC) || some(["Named"], isItalicStyle);
+  const hasFont = some(
+    ["SetRule"],
+    (template, node) => calledName(template, node) === "text" && argumentsOf(template, node).named.has("font"),
+  );
+  const bold = isBold && !(hasRule(BOLD) && some(["Named"], isOtherWeight));
+  return { hasFont, lacks: { bold, italic: isItalic && !hasRule(ITALIC) } };
 }
 
 const BOLD: ReadonlySet<string> = new Set(["heading", "strong"]);
 const ITALIC: ReadonlySet<string> = new Set(["emph"]);
 
 /** Typst refuses what is not closed, and a word may end with an underscore. */
-function isClosed({ kind, children }: SyntaxNode, expected: Kind, end: Kind): boolean {
-  return kind === expected && children.length > 1 && children.at(-1)?.kind === end;
+function isClosed(_template: Template, { kind, children }: SyntaxNode): boolean {
+  return children.length > 1 && children.at(-1)?.kind === (kind === "Strong" ? "Star" : "Underscore");
 }
 
 function isItalicStyle(template: Template, node: SyntaxNode): boolean {
-  if (node.kind !== "Named") return false;
   const [key, value] = expressionsOf(node);
   if (key === undefined || value?.kind !== "Str" || textOf(template, key) !== "style") return false;
   return stringValue(template, value) === "italic";
 }
 
 function isOf(template: Template, selector: SyntaxNode | undefined, elements: ReadonlySet<string>): boolean {
-  let found = false;
   if (selector === undefined) return false;
-  walk(selector, (node) => {
-    found ||= node.kind === "Ident" && elements.has(textOf(template, node));
-  });
-  return found;
+  const { kind, children } = selector;
+  if (kind === "Ident") return elements.has(textOf(template, selector));
+  return children.some((child) => isOf(template, child, elements));
 }
 
 function isOtherWeight(template: Template, node: SyntaxNode): boolean {

@@ -26,20 +26,31 @@ const KINDS = [
 
 export type Kind = (typeof KINDS)[number];
 
-/** As the module makes it. The positions of children are relative. */
-interface RawNode {
-  readonly kind: number;
-  readonly length: number;
-  readonly children: readonly RawNode[];
-  readonly positions: readonly number[];
-}
-
 /** A node of the tree. Offsets are in UTF-16 code units. */
 export interface SyntaxNode {
   readonly kind: Kind;
   readonly start: number;
   readonly end: number;
   readonly children: readonly SyntaxNode[];
+  /** Null for the root. */
+  readonly parent: SyntaxNode | null;
+}
+
+export interface SyntaxTree {
+  readonly root: SyntaxNode;
+  /** All nodes of each kind, each before those in it. */
+  readonly byKind: ReadonlyMap<Kind, readonly SyntaxNode[]>;
+}
+
+/** The module fills in the kind, the length, the children and their positions, which are relative; `place` the rest. */
+class MadeNode implements SyntaxNode {
+  kind: Kind = "Error";
+  length = 0;
+  children: readonly MadeNode[] = [];
+  positions: readonly number[] = [];
+  start = 0;
+  end = 0;
+  parent: MadeNode | null = null;
 }
 
 interface Exports {
@@ -48,7 +59,7 @@ interface Exports {
   __wbindgen_start(): void;
   __wbindgen_malloc(size: number, align: number): number;
   typstwasmparser_new(pointer: number, length: number): number;
-  typstwasmparser_tree(parser: number): RawNode;
+  typstwasmparser_tree(parser: number): MadeNode;
   __wbg_typstwasmparser_free(parser: number, isOwned: number): void;
   typstwasmparser_get_node_types(): readonly (readonly [string, number])[];
 }
@@ -62,10 +73,13 @@ export class TypstParser {
   }
 
   /** Null if the nesting is too deep, at some hundreds of brackets: Typst refuses such a text as well. */
-  parse(text: string): SyntaxNode | null {
+  parse(text: string): SyntaxTree | null {
     this.#exports ??= instantiate(this.#module);
     try {
-      return toNode(rawTree(this.#exports, text), 0);
+      const root = makeTree(this.#exports, text);
+      const byKind = new Map<Kind, SyntaxNode[]>();
+      place(root, 0, null, byKind);
+      return { root, byKind };
     } catch (error) {
       if (!(error instanceof RangeError) && !(error instanceof WebAssembly.RuntimeError)) throw error;
       // The instance may be left in any state.
@@ -75,7 +89,7 @@ export class TypstParser {
   }
 }
 
-function rawTree(exports: Exports, text: string): RawNode {
+function makeTree(exports: Exports, text: string): MadeNode {
   const bytes = new TextEncoder().encode(text);
   const pointer = exports.__wbindgen_malloc(bytes.length, 1);
   new Uint8Array(exports.memory.buffer).set(bytes, pointer);
@@ -85,18 +99,18 @@ function rawTree(exports: Exports, text: string): RawNode {
   return tree;
 }
 
-const NO_CHILDREN: readonly SyntaxNode[] = [];
-
-function toNode({ kind, length, children, positions }: RawNode, start: number): SyntaxNode {
-  return {
-    kind: KINDS[kind] ?? "Error",
-    start,
-    end: start + length,
-    children:
-      children.length === 0
-        ? NO_CHILDREN
-        : children.map((child, index) => toNode(child, start + (positions[index] ?? 0))),
-  };
+function place(node: MadeNode, start: number, parent: MadeNode | null, byKind: Map<Kind, SyntaxNode[]>): void {
+  node.start = start;
+  node.end = start + node.length;
+  node.parent = parent;
+  const same = byKind.get(node.kind);
+  if (same === undefined) byKind.set(node.kind, [node]);
+  else same.push(node);
+  const { children, positions } = node;
+  for (let index = 0; index < children.length; index++) {
+    const child = children[index];
+    if (child !== undefined) place(child, start + (positions[index] ?? 0), node, byKind);
+  }
 }
 
 function instantiate(module: WebAssembly.Module): Exports {
@@ -120,11 +134,11 @@ function instantiate(module: WebAssembly.Module): Exports {
     __wbindgen_number_new: (value: number) => value,
     __wbindgen_bigint_from_u64: (value: bigint) => BigInt.asUintN(64, value),
     __wbindgen_error_new: (pointer: number, length: number) => new Error(read(pointer, length)),
-    __wbg_new_405e22f390576ce2: () => ({}),
+    __wbg_new_405e22f390576ce2: () => new MadeNode(),
     __wbg_new_78feb108b6472713: () => [],
     __wbg_new_8a6f238a6ece86ea: () => new Error("the parser has failed"),
     __wbg_set_3f1d0b984ed272ed: (object: Record<string, unknown>, key: string, value: unknown) => {
-      object[key] = value;
+      object[key] = key === "kind" ? KINDS[Number(value)] : value;
     },
     __wbg_set_37837023f3d740e8: (list: unknown[], index: number, value: unknown) => {
       list[index] = value;

@@ -6,12 +6,12 @@ import { FILE_FUNCTIONS } from "./file-kinds.ts";
 import {
   expressionsOf,
   lineAt,
+  nodesOf,
   parseTemplate,
   type SyntaxNode,
   stringValue,
   type Template,
   textOf,
-  walk,
 } from "./syntax-tree.ts";
 
 export interface FileRead {
@@ -78,26 +78,18 @@ export function packagesIn(template: Template): readonly PackageUse[] {
 }
 
 function findReads(template: Template): Reads {
-  const reads: FileRead[] = [];
   const strings = new Set<string>();
-  let handsOnFunctions = false;
-  let isEvaluating = false;
-  const raws: SyntaxNode[] = [];
-  walk(template.root, (node, ancestors) => {
-    if (node.kind === "Str") addString(strings, stringValue(template, node));
-    else if (node.kind === "Raw") raws.push(node);
-    else if (node.kind === "Ident") handsOnFunctions ||= isHandedOn(template, node, ancestors.at(-1));
-    else {
-      const read = readBy(template, node);
-      if (read !== null) reads.push(read);
-      if (node.kind === "FuncCall") isEvaluating ||= calledName(template, node) === "eval";
-    }
-  });
+  for (const node of nodesOf(template, "Str")) addString(strings, stringValue(template, node));
   // What is evaluated may be in raw text.
-  if (isEvaluating) {
-    for (const raw of raws) for (const text of stringsInRaw(template, raw)) addString(strings, text);
+  if (nodesOf(template, "FuncCall").some((call) => calledName(template, call) === "eval")) {
+    for (const raw of nodesOf(template, "Raw"))
+      for (const text of stringsInRaw(template, raw)) addString(strings, text);
   }
+  const reads = nodesOf(template, "ModuleImport", "ModuleInclude", "FuncCall").flatMap(
+    (node) => readBy(template, node) ?? [],
+  );
   for (const { path } of reads) if (path !== null) addString(strings, path);
+  const handsOnFunctions = nodesOf(template, "Ident").some((node) => isHandedOn(template, node));
   return { reads, strings: [...strings], handsOnFunctions };
 }
 
@@ -108,11 +100,7 @@ function addString(strings: Set<string>, text: string): void {
 function stringsInRaw(template: Template, raw: SyntaxNode): readonly string[] {
   const text = raw.children.filter(({ kind }) => kind === "Text").map((node) => textOf(template, node));
   const inside = parseTemplate(`#{\n${text.join("\n")}\n}`);
-  const found: string[] = [];
-  walk(inside.root, (node) => {
-    if (node.kind === "Str") found.push(stringValue(inside, node));
-  });
-  return found;
+  return nodesOf(inside, "Str").map((node) => stringValue(inside, node));
 }
 
 function readBy(template: Template, node: SyntaxNode): FileRead | null {
@@ -159,8 +147,9 @@ function isContent(template: Template, by: string, argument: SyntaxNode): boolea
 const HANDED_ON_IN: ReadonlySet<string> = new Set(["Args", "LetBinding", "Named", "Keyed", "Array", "Parenthesized"]);
 
 /** `rows.map(json)`, `let reader = json`, but not `let json(…) = …`, and not a name before a colon. */
-function isHandedOn(template: Template, node: SyntaxNode, parent: SyntaxNode | undefined): boolean {
-  if (parent === undefined || !HANDED_ON_IN.has(parent.kind)) return false;
+function isHandedOn(template: Template, node: SyntaxNode): boolean {
+  const { parent } = node;
+  if (parent === null || !HANDED_ON_IN.has(parent.kind)) return false;
   const name = textOf(template, node);
   if (!FILE_FUNCTIONS.has(name)) return false;
   const isBound = parent.kind === "LetBinding" || parent.kind === "Named";

@@ -1,14 +1,12 @@
 /** The syntax tree of a Typst text, made once, and the few ways in which everybody walks through it. */
-import { type Kind, type SyntaxNode, TypstParser } from "./parser.ts";
+import { type Kind, type SyntaxNode, type SyntaxTree, TypstParser } from "./parser.ts";
 
 export type { Kind, SyntaxNode } from "./parser.ts";
 
 /** A text with its tree. */
-export interface Template {
+export interface Template extends SyntaxTree {
   readonly text: string;
-  /** Without children if the text cannot be parsed: `isReadable` says so. */
-  readonly root: SyntaxNode;
-  /** False for a text that is too long, or nested too deeply: then nobody knows what it does. */
+  /** False for a text that is too long, or nested too deeply: then it has no nodes, and nobody knows what it does. */
   readonly isReadable: boolean;
 }
 
@@ -44,9 +42,10 @@ export function parseTemplate(text: string): Template {
 function parseAnew(text: string): Template {
   if (openModule === null) throw new Error("nobody has provided the parser");
   parser ??= new TypstParser(openModule());
-  const root = text.length > MAX_LENGTH ? null : parser.parse(text);
-  const empty: SyntaxNode = { kind: "Markup", start: 0, end: text.length, children: [] };
-  return { text, root: root ?? empty, isReadable: root !== null };
+  const tree = text.length > MAX_LENGTH ? null : parser.parse(text);
+  if (tree !== null) return { text, ...tree, isReadable: true };
+  const empty: SyntaxNode = { kind: "Markup", start: 0, end: text.length, children: [], parent: null };
+  return { text, root: empty, byKind: new Map(), isReadable: false };
 }
 
 function keep(template: Template): void {
@@ -59,16 +58,11 @@ function keep(template: Template): void {
   }
 }
 
-/** All nodes below a node, each before its children. @param ancestors from the outermost to the parent */
-export function walk(
-  node: SyntaxNode,
-  visit: (node: SyntaxNode, ancestors: readonly SyntaxNode[]) => void,
-  ancestors: SyntaxNode[] = [],
-): void {
-  visit(node, ancestors);
-  ancestors.push(node);
-  for (const child of node.children) walk(child, visit, ancestors);
-  ancestors.pop();
+/** All nodes of some kinds, in the order of the text, each before those in it. */
+export function nodesOf({ byKind }: SyntaxTree, ...kinds: readonly Kind[]): readonly SyntaxNode[] {
+  const lists = kinds.map((kind) => byKind.get(kind) ?? []).filter(({ length }) => length > 0);
+  const [first = [], ...others] = lists;
+  return others.length === 0 ? first : lists.flat().sort((a, b) => a.start - b.start || b.end - a.end);
 }
 
 export function textOf({ text }: Template, { start, end }: SyntaxNode): string {
@@ -135,21 +129,20 @@ export function lineAt(text: string, offset: number): number {
   return line;
 }
 
-const COMMENTS: ReadonlySet<Kind> = new Set(["LineComment", "BlockComment"]);
-
 export function withoutComments(template: Template): string {
-  return blanked(template, COMMENTS);
+  return blanked(template, ["LineComment", "BlockComment"]);
 }
 
 /** A text with spaces in place of nodes of some kinds: all else stays where it is. */
-export function blanked({ text, root }: Template, kinds: ReadonlySet<Kind>): string {
+export function blanked(template: Template, kinds: readonly Kind[]): string {
+  const { text } = template;
   const parts: string[] = [];
   let end = 0;
-  walk(root, (node) => {
-    if (!kinds.has(node.kind) || node.start < end) return;
-    parts.push(text.slice(end, node.start), text.slice(node.start, node.end).replace(/[^\n]+/g, spaces));
+  for (const node of nodesOf(template, ...kinds)) {
+    if (node.start < end) continue;
+    parts.push(text.slice(end, node.start), textOf(template, node).replace(/[^\n]+/g, spaces));
     end = node.end;
-  });
+  }
   return parts.join("") + text.slice(end);
 }
 
@@ -159,9 +152,7 @@ function spaces({ length }: string): string {
 
 /** Whether a name is in the code of a text, whatever it means there. */
 export function hasName(template: Template, names: ReadonlySet<string>): boolean {
-  let found = false;
-  walk(template.root, (node) => {
-    found ||= (node.kind === "Ident" || node.kind === "MathIdent") && names.has(textOf(template, node));
-  });
-  return found || !template.isReadable;
+  return (
+    !template.isReadable || nodesOf(template, "Ident", "MathIdent").some((node) => names.has(textOf(template, node)))
+  );
 }

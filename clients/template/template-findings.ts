@@ -11,12 +11,12 @@ import {
   expressionsOf,
   type Kind,
   lastName,
+  nodesOf,
   partsOf,
   type SyntaxNode,
   stringValue,
   type Template,
   textOf,
-  walk,
 } from "./syntax-tree.ts";
 
 export interface TemplateFinding {
@@ -27,16 +27,18 @@ export interface TemplateFinding {
 }
 
 /** Where `sys.inputs` is read, or `sys` is taken as a whole, if anywhere; a text that binds `sys` anew has its own. */
-export function findInputsUse(template: Template): TemplateFinding | null {
+export function findInputsUse(template: Template, within = template.root): TemplateFinding | null {
   if (!template.text.includes("sys")) return null;
-  let found: SyntaxNode | null = null;
-  let isBound = false;
-  walk(template.root, (node, ancestors) => {
-    if (found !== null || isBound) return;
-    isBound = ancestors.length === 1 && bindsSys(template, node);
-    if (node.kind === "Ident" && textOf(template, node) === "sys" && isInputs(template, node, ancestors)) found = node;
-  });
-  return found === null ? null : findingAt(found, "reads sys.inputs");
+  const found = nodesOf(template, "Ident").find(
+    (node) => isIn(node, within) && textOf(template, node) === "sys" && isInputs(template, node),
+  );
+  if (found === undefined) return null;
+  const isBound = within.children.some((node) => node.start <= found.start && bindsSys(template, node));
+  return isBound ? null : findingAt(found, "reads sys.inputs");
+}
+
+function isIn({ start }: SyntaxNode, within: SyntaxNode): boolean {
+  return start >= within.start && start < within.end;
 }
 
 function findingAt({ start, end }: SyntaxNode, message: string): TemplateFinding {
@@ -51,12 +53,12 @@ function bindsSys(template: Template, node: SyntaxNode): boolean {
 }
 
 /** @param node the name `sys` */
-function isInputs(template: Template, node: SyntaxNode, ancestors: readonly SyntaxNode[]): boolean {
-  const parent = ancestors.at(-1);
+function isInputs(template: Template, node: SyntaxNode): boolean {
+  const { parent } = node;
   if (parent?.kind === "FieldAccess" && parent.children[0] !== node) {
     // `std.sys` is a member, too, but no other name is.
     if (textOf(template, parent) !== "std.sys") return false;
-    const around = ancestors.at(-2);
+    const around = parent.parent;
     return around?.kind !== "FieldAccess" || textOf(template, around).endsWith(".inputs");
   }
   if (parent?.kind === "FieldAccess") return textOf(template, parent.children.at(-1) ?? node) === "inputs";
@@ -66,32 +68,28 @@ function isInputs(template: Template, node: SyntaxNode, ancestors: readonly Synt
 /** Where the inputs are read by a name that no file can bind. */
 export function findStandardInputs(template: Template): TemplateFinding | null {
   if (!template.text.includes("std")) return null;
-  let found: SyntaxNode | null = null;
-  walk(template.root, (node) => {
-    if (node.kind === "FieldAccess" && textOf(template, node) === "std.sys") found ??= node.children[0] ?? null;
-  });
-  return found === null ? null : findingAt(found, "reads std.sys.inputs");
+  const [found] = nodesOf(template, "FieldAccess").filter((node) => textOf(template, node) === "std.sys");
+  return found === undefined ? null : findingAt(found.children[0] ?? found, "reads std.sys.inputs");
 }
 
 /** The keys that a text reads of `sys.inputs`; null if it may read any. */
 export function inputNames(template: Template): ReadonlySet<string> | null {
   const names = new Set<string>();
   let mayBeAny = !template.isReadable;
-  walk(template.root, (node, ancestors) => {
-    if (node.kind !== "Ident" || textOf(template, node) !== "inputs") return;
-    const parent = ancestors.at(-1);
-    const isField = parent?.kind === "FieldAccess" && parent.children[0] !== node;
-    const around = isField ? ancestors.slice(0, -1) : ancestors;
-    const name = keyRead(template, isField ? parent : node, around);
+  for (const node of nodesOf(template, "Ident")) {
+    if (textOf(template, node) !== "inputs") continue;
+    const { parent } = node;
+    const name = keyRead(template, parent?.kind === "FieldAccess" && parent.children[0] !== node ? parent : node);
     if (name === null) mayBeAny = true;
     else if (name !== "") names.add(name);
-  });
+  }
   return mayBeAny || names.size === 0 ? null : names;
 }
 
 /** The key that is read of the inputs; empty if they are merely named, as in `import sys: inputs`; null for any. */
-function keyRead(template: Template, inputs: SyntaxNode, ancestors: readonly SyntaxNode[]): string | null {
-  const [parent, around] = [ancestors.at(-1), ancestors.at(-2)];
+function keyRead(template: Template, inputs: SyntaxNode): string | null {
+  const { parent } = inputs;
+  const around = parent?.parent;
   if (parent?.kind === "ImportItemPath") return around?.kind === "RenamedImportItem" ? null : "";
   if (parent?.kind === "FieldAccess") {
     const member = textOf(template, parent.children.at(-1) ?? parent);
@@ -108,17 +106,15 @@ function keyRead(template: Template, inputs: SyntaxNode, ancestors: readonly Syn
 const DATA_OF_REQUEST = "/:data.json";
 
 /** The first file of data that a text reads. Texts that are computed, or come by `sys.inputs`, are none. */
-export function findDataFile(template: Template): TemplateFinding | null {
-  let found: TemplateFinding | null = null;
-  walk(template.root, (node) => {
-    if (found !== null || node.kind !== "FuncCall" || !DATA_FUNCTIONS.has(calledBuiltIn(template, node))) return;
+export function findDataFile(template: Template, within = template.root): TemplateFinding | null {
+  for (const node of nodesOf(template, "FuncCall")) {
+    if (!isIn(node, within) || !DATA_FUNCTIONS.has(calledBuiltIn(template, node))) continue;
     const [argument] = argumentsOf(template, node).positional;
     const path = argument === undefined ? null : knownText(template, argument);
-    if (path === null || path === DATA_OF_REQUEST || !isDataFile(path)) return;
-    const callee = calleeOf(node);
-    if (callee !== undefined) found = findingAt(callee, `reads the file ${path}`);
-  });
-  return found;
+    if (path === null || path === DATA_OF_REQUEST || !isDataFile(path)) continue;
+    return findingAt(calleeOf(node) ?? node, `reads the file ${path}`);
+  }
+  return null;
 }
 
 /** Whether a text, the source or another file of a project, reads the data of the request as a file. */
@@ -153,17 +149,16 @@ const MAX_SHOWN = 40;
 export function findOldTypeNames(template: Template): TemplateFinding[] {
   if (!template.text.includes("type")) return [];
   const found: TemplateFinding[] = [];
-  walk(template.root, (node) => {
-    if (node.kind !== "Binary") return;
+  for (const node of nodesOf(template, "Binary")) {
     const [left, right] = [node.children[0], node.children.at(-1)];
     const sign = node.children.find(({ kind }) => kind === "EqEq" || kind === "ExclEq" || kind === "In");
-    if (left === undefined || right === undefined || sign === undefined) return;
+    if (left === undefined || right === undefined || sign === undefined) continue;
     for (const [call, other] of [[left, right] as const, [right, left] as const]) {
       if (call.kind !== "FuncCall" || calledBuiltIn(template, call) !== "type") continue;
       const message = sign.kind === "In" ? describeList(template, call, other) : describe(template, call, sign, other);
       if (message !== null) found.push(findingAt(call, message));
     }
-  });
+  }
   return found;
 }
 
@@ -211,16 +206,13 @@ const OF_TEXT_AND_NUMBER: ReadonlyMap<Kind, string> = new Map([
  * @param members those whose values are numbers, as text
  */
 export function findTextArithmetic(template: Template, members: ReadonlySet<string>): TemplateFinding | null {
-  let found: TemplateFinding | null = null;
-  walk(template.root, (node) => {
-    if (found !== null || (node.kind !== "Binary" && node.kind !== "FuncCall")) return;
+  for (const node of nodesOf(template, "Binary", "FuncCall")) {
     const [text, verb] = textTakenForNumber(template, node, members) ?? [];
-    if (text === undefined) return;
+    if (text === undefined) continue;
     const shown = textOf(template, text);
-    const message = `computes with ${shown}, a text, which Typst ${verb}: write decimal(${shown})`;
-    found = findingAt(node, message);
-  });
-  return found;
+    return findingAt(node, `computes with ${shown}, a text, which Typst ${verb}: write decimal(${shown})`);
+  }
+  return null;
 }
 
 function textTakenForNumber(template: Template, node: SyntaxNode, members: ReadonlySet<string>) {

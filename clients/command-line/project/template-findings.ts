@@ -153,9 +153,9 @@ const MAX_SHOWN = 60;
 function describeOwnData(project: Project, main: Template, option: string): string | null {
   const binding = ownDataBinding(main);
   // Of inputs, there is more to say.
-  if (binding === null || findInputsUse({ ...main, root: binding }) !== null) return null;
+  if (binding === null || findInputsUse(main, binding) !== null) return null;
   const place = placeOf(project, { key: project.sourceKey, text: main.text, offset: binding.start });
-  const file = findDataFile({ ...main, root: binding });
+  const file = findDataFile(main, binding);
   const what = file === null ? "gives `data` another meaning" : `${file.message} into a \`data\` of its own`;
   const [written = ""] = textOf(main, binding).split("\n", 1);
   const shown = written.length > MAX_SHOWN ? `${written.slice(0, MAX_SHOWN)}…` : written;

@@ -1,5 +1,5 @@
 /** Markup of other languages in a Typst text: it is no mistake for Typst, which shows it as it stands. */
-import { blanked, type Kind, type Template } from "../../template/syntax-tree.ts";
+import { blanked, type Template } from "../../template/syntax-tree.ts";
 import type { TemplateFinding } from "../../template/template-findings.ts";
 
 const MAX_FOUND = 5;
@@ -53,13 +53,13 @@ const FOREIGN_WITH_CODE = [
 
 const BARE_VALUE = /(?<![\p{L}\p{N}_#./\\-]|\{\s*)data\.([\p{L}_][\p{L}\p{N}_-]*)/gu;
 
-const HIDDEN: ReadonlySet<Kind> = new Set(["LineComment", "BlockComment", "Raw"]);
+const HIDDEN = ["LineComment", "BlockComment", "Raw"] as const;
 /** What is code, or in a string of it. */
-const CODE: ReadonlySet<Kind> = new Set([
+const CODE = [
   ...(["Ident", "Str", "Bool", "Int", "Float", "Numeric", "None", "Auto", "Let", "Set", "Show", "Import"] as const),
   ...(["Include", "If", "Else", "For", "While", "Return", "Context", "MathIdent", "LeftBrace", "RightBrace"] as const),
   ...(["Eq", "Plus", "Minus", "Slash", "Arrow", "Comma", "LeftParen", "RightParen"] as const),
-]);
+] as const;
 
 /** @param data JSON, whose members are values without a `#` in front of them, too */
 export function findForeignMarkup(template: Template, data = ""): TemplateFinding[] {

@@ -3,12 +3,12 @@ import { bindingsOf } from "../../template/bindings.ts";
 import { calledName } from "../../template/calls.ts";
 import {
   hasName,
+  nodesOf,
   partsOf,
   type SyntaxNode,
   stringValue,
   type Template,
   textOf,
-  walk,
 } from "../../template/syntax-tree.ts";
 import type { TemplateFinding } from "../../template/template-findings.ts";
 
@@ -19,26 +19,16 @@ const OF_DOCUMENT: ReadonlySet<string> = new Set(["page", "document"]);
 const EVAL: ReadonlySet<string> = new Set(["eval"]);
 
 export function findIdleCode(template: Template): TemplateFinding[] {
-  const found: TemplateFinding[] = [];
   const isEvaluated = hasName(template, EVAL);
-  walk(template.root, (node, ancestors) => {
-    const finding =
-      node.kind === "Str"
-        ? inString(template, node, ancestors, isEvaluated)
-        : (uncalled(template, node, ancestors) ?? ruleAtEnd(template, node));
-    if (finding !== null) found.push(finding);
+  return nodesOf(template, "Str", "Ident", "CodeBlock", "ContentBlock").flatMap((node) => {
+    if (node.kind === "Str") return inString(template, node, isEvaluated) ?? [];
+    return (node.kind === "Ident" ? uncalled(template, node) : ruleAtEnd(template, node)) ?? [];
   });
-  return found;
 }
 
-function inString(
-  template: Template,
-  node: SyntaxNode,
-  ancestors: readonly SyntaxNode[],
-  isEvaluated: boolean,
-): TemplateFinding | null {
-  const call = ancestors.at(-1)?.kind === "Args" ? ancestors.at(-2) : undefined;
-  if (call !== undefined && calledName(template, call) === "display") return datePattern(template, node);
+function inString(template: Template, node: SyntaxNode, isEvaluated: boolean): TemplateFinding | null {
+  const call = node.parent?.kind === "Args" ? node.parent.parent : null;
+  if (call !== null && calledName(template, call) === "display") return datePattern(template, node);
   return isEvaluated ? null : codeInString(template, node);
 }
 
@@ -57,17 +47,15 @@ function datePattern(template: Template, node: SyntaxNode): TemplateFinding | nu
 }
 
 /** `#pagebreak` alone, in markup. */
-function uncalled(template: Template, node: SyntaxNode, ancestors: readonly SyntaxNode[]): TemplateFinding | null {
-  const parent = ancestors.at(-1);
+function uncalled(template: Template, node: SyntaxNode): TemplateFinding | null {
   const name = textOf(template, node);
-  if (node.kind !== "Ident" || parent?.kind !== "Markup" || !NEEDS_CALL.has(name)) return null;
+  if (node.parent?.kind !== "Markup" || !NEEDS_CALL.has(name)) return null;
   if (bindingsOf(template).has(name)) return null;
   return { offset: node.start, length: name.length, message: `shows this word: write #${name}().` };
 }
 
-/** The last statement of a block. @param node what may be a block */
+/** The last statement of a block. */
 function ruleAtEnd(template: Template, node: SyntaxNode): TemplateFinding | null {
-  if (node.kind !== "CodeBlock" && node.kind !== "ContentBlock") return null;
   const inside = partsOf(node).find(({ kind }) => kind === "Code" || kind === "Markup");
   const last = inside?.children.filter(({ kind }) => kind !== "Space").at(-1);
   if (last?.kind !== "SetRule" || OF_DOCUMENT.has(calledName(template, last))) return null;
