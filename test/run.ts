@@ -1,7 +1,7 @@
 /** `npm test`: runs vitest with its own temporary folder, and fails if anything is left behind when it has ended. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, realpath, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, realpath, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -21,6 +21,7 @@ const surroundings: Surroundings = {
   projectFolder: PROJECT,
   filesBefore: projectFiles(PROJECT),
 };
+const begun = performance.now();
 const vitest = spawn(process.execPath, [VITEST, "run", ...named], {
   cwd: PROJECT,
   env: { ...process.env, TMPDIR: surroundings.temporaryFolder },
@@ -35,10 +36,17 @@ for (const signal of STOP_SIGNALS) {
 }
 const [exitCode] = await once(vitest, "close");
 process.exitCode = exitCode ?? 1;
+if (named.length === 0) await recordSeconds((performance.now() - begun) / 1000);
 
 const left = await leftBehind(surroundings, isInterrupted);
 await rm(surroundings.temporaryFolder, { recursive: true, force: true });
 if (left.length > 0) {
   process.stderr.write(`The tests have left something behind:\n${left.map((line) => `  ${line}\n`).join("")}`);
   process.exitCode ||= 1;
+}
+
+/** For `npm run figures`. */
+async function recordSeconds(seconds: number): Promise<void> {
+  await mkdir(join(PROJECT, "out"), { recursive: true });
+  await writeFile(join(PROJECT, "out", "test-seconds"), `${seconds.toFixed(0)}\n`);
 }
