@@ -68,7 +68,7 @@ const WITHOUT_EVALUATION = replaceText(
   "() => undefined",
 );
 
-/** Bundles the page's scripts and its style sheet. The size of each is in docs/playground.md. */
+/** Bundles the page's scripts and its style sheet. docs/playground.md says what the page weighs. */
 async function provideBundles(): Promise<string[]> {
   const { outputFiles, metafile } = await build({
     absWorkingDir: fileURLToPath(PROJECT),
