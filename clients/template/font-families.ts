@@ -30,21 +30,23 @@ const MAX_FAMILY_LENGTH = 500;
  * (`title-font: "A"`) in any file, any other only by `let` in the same file.
  */
 export function requestedFamilies(templates: readonly Template[]): RequestedFamilies {
-  const texts = templates.map((template) => readFontArguments(template));
-  const isOfFonts = (name: string) => /font|family|face/i.test(name);
-  const speaking = new Set(texts.flatMap(({ references }) => [...references]).filter(isOfFonts));
-  const given = new Set(texts.flatMap(({ values }) => values.map(({ name }) => name)));
+  const texts = templates.map((template) => ({ template, ...fontArguments(template) }));
+  const all = new Set(texts.flatMap(({ references }) => [...references]));
   const names = new Set<string>();
-  for (const { values, references, parameters, literal } of texts) {
-    for (const { name, isLet, families } of values) {
-      const isOfFile = isLet && references.has(name) && !parameters.has(name);
-      if (speaking.has(name) || isOfFile) for (const family of families) names.add(family);
+  const given = new Set<string>();
+  for (const { template, references, literal } of texts) {
+    for (const { name, isLet, families } of all.size === 0 ? [] : fontValues(template)) {
+      given.add(name);
+      const isSpeaking = all.has(name) && /font|family|face/i.test(name);
+      const isOfFile = isLet && references.has(name) && !hasParameter(template, name);
+      if (isSpeaking || isOfFile) for (const family of families) names.add(family);
     }
     for (const family of literal) names.add(family);
   }
-  const isKnown = ({ isComputed, references }: FontArguments) =>
-    !isComputed && [...references].every((name) => given.has(name));
-  return { names: [...names], areAll: texts.every(isKnown) };
+  return {
+    names: [...names],
+    areAll: texts.every(({ isComputed }) => !isComputed) && [...all].every((one) => given.has(one)),
+  };
 }
 
 interface FontArguments {
@@ -52,45 +54,48 @@ interface FontArguments {
   readonly literal: ReadonlySet<string>;
   /** The last names of what `font:` is otherwise. */
   readonly references: ReadonlySet<string>;
-  readonly parameters: ReadonlySet<string>;
-  /** All that is given such a value, by `let`, as an argument or as a member. */
-  readonly values: readonly { readonly name: string; readonly isLet: boolean; readonly families: readonly string[] }[];
   readonly isComputed: boolean;
 }
 
-const known = new WeakMap<Template, FontArguments>();
-
-function readFontArguments(template: Template): FontArguments {
-  const found = known.get(template) ?? findFontArguments(template);
-  known.set(template, found);
-  return found;
+function fontArguments(template: Template): FontArguments {
+  const read = nodesOf(template, "Named", "Keyed").flatMap((node) => {
+    const [key, value] = nameOf(template, node) === "font" ? expressionsOf(node) : [];
+    return key === undefined || value === undefined ? [] : readFamilies(template, value);
+  });
+  return {
+    literal: new Set(read.flatMap(({ families }) => families)),
+    references: new Set(read.flatMap(({ references }) => references)),
+    isComputed:
+      !template.isReadable ||
+      read.some(({ isComputed }) => isComputed) ||
+      nodesOf(template, "FuncCall", "SetRule").some((node) => hasOtherArguments(template, node)),
+  };
 }
 
-function findFontArguments(template: Template): FontArguments {
-  const literal = new Set<string>();
-  const references = new Set<string>();
-  const parameters = new Set<string>();
-  const values: { name: string; isLet: boolean; families: readonly string[] }[] = [];
-  let isComputed =
-    !template.isReadable || nodesOf(template, "FuncCall", "SetRule").some((node) => hasOtherArguments(template, node));
-  for (const { children } of nodesOf(template, "Params")) {
-    for (const node of children) if (node.kind === "Ident") parameters.add(textOf(template, node));
-  }
-  for (const node of nodesOf(template, "Named", "Keyed", "LetBinding")) {
+/** The name before the colon or the equals sign. */
+function nameOf(template: Template, node: SyntaxNode): string {
+  const key = node.kind === "LetBinding" ? expressionsOf(node)[0] : node.children[0];
+  if (key === undefined) return "";
+  return key.kind === "Str" ? stringValue(template, key) : textOf(template, key);
+}
+
+function hasParameter(template: Template, name: string): boolean {
+  const parameters = nodesOf(template, "Params").flatMap(({ children }) => children);
+  return parameters.some(
+    (node) =>
+      (node.kind === "Ident" ? textOf(template, node) : node.kind === "Named" && nameOf(template, node)) === name,
+  );
+}
+
+/** All that is given a value like that of `font:`, by `let`, as an argument or as a member. */
+function fontValues(template: Template) {
+  return nodesOf(template, "Named", "Keyed", "LetBinding").flatMap((node) => {
     const [key, value] = expressionsOf(node);
-    if (key === undefined || value === undefined) continue;
-    const name = key.kind === "Str" ? stringValue(template, key) : textOf(template, key);
-    const read = readFamilies(template, value);
-    if (node.parent?.kind === "Params") parameters.add(name);
-    if (read.families.length > 0 || value.kind === "Array") {
-      values.push({ name, isLet: node.kind === "LetBinding", families: read.families });
-    }
-    if (name !== "font" || node.kind === "LetBinding") continue;
-    for (const family of read.families) literal.add(family);
-    for (const reference of read.references) references.add(reference);
-    isComputed ||= read.isComputed;
-  }
-  return { literal, references, parameters, values, isComputed };
+    if (key === undefined || value === undefined) return [];
+    const { families } = readFamilies(template, value);
+    if (families.length === 0 && value.kind !== "Array") return [];
+    return { name: nameOf(template, node), isLet: node.kind === "LetBinding", families };
+  });
 }
 
 /** Arguments from elsewhere, and code from a string. */

@@ -42,15 +42,19 @@ export interface SyntaxTree {
   readonly byKind: ReadonlyMap<Kind, readonly SyntaxNode[]>;
 }
 
-/** The module fills in the kind, the length, the children and their positions, which are relative; `place` the rest. */
+const NO_CHILDREN: readonly MadeNode[] = [];
+
+/** Its place is that in its parent, until `place` is called. */
 class MadeNode implements SyntaxNode {
   kind: Kind = "Error";
-  length = 0;
-  children: readonly MadeNode[] = [];
-  positions: readonly number[] = [];
   start = 0;
   end = 0;
+  children = NO_CHILDREN;
   parent: MadeNode | null = null;
+}
+
+function isNode(value: unknown): value is MadeNode {
+  return value instanceof MadeNode;
 }
 
 interface Exports {
@@ -78,7 +82,7 @@ export class TypstParser {
     try {
       const root = makeTree(this.#exports, text);
       const byKind = new Map<Kind, SyntaxNode[]>();
-      place(root, 0, null, byKind);
+      place(root, null, byKind);
       return { root, byKind };
     } catch (error) {
       if (!(error instanceof RangeError) && !(error instanceof WebAssembly.RuntimeError)) throw error;
@@ -99,17 +103,17 @@ function makeTree(exports: Exports, text: string): MadeNode {
   return tree;
 }
 
-function place(node: MadeNode, start: number, parent: MadeNode | null, byKind: Map<Kind, SyntaxNode[]>): void {
-  node.start = start;
-  node.end = start + node.length;
+function place(node: MadeNode, parent: MadeNode | null, byKind: Map<Kind, SyntaxNode[]>): void {
   node.parent = parent;
   const same = byKind.get(node.kind);
   if (same === undefined) byKind.set(node.kind, [node]);
   else same.push(node);
-  const { children, positions } = node;
-  for (let index = 0; index < children.length; index++) {
-    const child = children[index];
-    if (child !== undefined) place(child, start + (positions[index] ?? 0), node, byKind);
+  let { start } = node;
+  for (const child of node.children) {
+    child.start = start;
+    child.end += start;
+    start = child.end;
+    place(child, node, byKind);
   }
 }
 
@@ -129,19 +133,33 @@ function instantiate(module: WebAssembly.Module): Exports {
   const fail = (pointer: number, length: number) => {
     throw new WebAssembly.RuntimeError(read(pointer, length));
   };
+  /**
+   * The items of the lists that are being filled, the inner ones last: a list is the place where it begins. An array for
+   * each would be most of the memory.
+   */
+  const open: unknown[] = [];
+  let isMakingTree = false;
+  const setMember = (node: MadeNode, key: string, value: unknown) => {
+    if (key === "kind") node.kind = KINDS[Number(value)] ?? "Error";
+    else if (key === "length") node.end = Number(value);
+    else if (typeof value === "number") {
+      if (key === "children" && value < open.length) node.children = open.slice(value).filter(isNode);
+      // The other lists are hints, and the positions of children, which stand one behind the other.
+      open.length = value;
+    }
+  };
   const imports = {
     __wbindgen_string_new: name,
     __wbindgen_number_new: (value: number) => value,
     __wbindgen_bigint_from_u64: (value: bigint) => BigInt.asUintN(64, value),
     __wbindgen_error_new: (pointer: number, length: number) => new Error(read(pointer, length)),
     __wbg_new_405e22f390576ce2: () => new MadeNode(),
-    __wbg_new_78feb108b6472713: () => [],
+    __wbg_new_78feb108b6472713: () => (isMakingTree ? open.length : []),
     __wbg_new_8a6f238a6ece86ea: () => new Error("the parser has failed"),
-    __wbg_set_3f1d0b984ed272ed: (object: Record<string, unknown>, key: string, value: unknown) => {
-      object[key] = key === "kind" ? KINDS[Number(value)] : value;
-    },
-    __wbg_set_37837023f3d740e8: (list: unknown[], index: number, value: unknown) => {
-      list[index] = value;
+    __wbg_set_3f1d0b984ed272ed: setMember,
+    __wbg_set_37837023f3d740e8: (list: unknown[] | number, index: number, value: unknown) => {
+      if (typeof list === "number") open[list + index] = value;
+      else list[index] = value;
     },
     __wbg_stack_0ed75d68575b0f3c: () => undefined,
     __wbg_error_7534b8e9a36f1ab4: fail,
@@ -160,6 +178,7 @@ function instantiate(module: WebAssembly.Module): Exports {
   if (exports.typstwasmparser_get_node_types().some(([kind, number]) => KINDS[number] !== kind)) {
     throw new Error("the parser has other kinds of nodes than parser.ts: codemirror-lang-typst has been updated");
   }
+  isMakingTree = true;
   return exports;
 }
 

@@ -56,6 +56,7 @@ export async function followPaths(project: ReadingProject, files: CollectedFiles
   const named = new NamedFiles();
   const refused = new Map<string, string>();
   const onlyMentioned = new Set<string>();
+  const absent = new Set<string>();
   const queue = [{ key: sourceKey, bytes: source }];
   const seen = new Set([sourceKey]);
   const follow = (key: string, bytes: Buffer) => {
@@ -83,7 +84,11 @@ export async function followPaths(project: ReadingProject, files: CollectedFiles
       if (target === null || target === sourceKey) continue;
       let bytes = files.get(target);
       if (bytes === undefined) {
-        if (!statNow(join(root, target))?.isFile()) continue;
+        if (absent.has(target)) continue;
+        if (!statNow(join(root, target))?.isFile()) {
+          absent.add(target);
+          continue;
+        }
         const why = await whyNotSent(target, isRead.has(literal), rules);
         if (why !== null && isRead.has(literal)) refused.set(target, why);
         else if (why !== null) onlyMentioned.add(target);
