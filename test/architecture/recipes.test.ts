@@ -50,9 +50,6 @@ const ADDITIONS: Readonly<Record<string, Addition>> = {
         '\n    madeUp: v.optional(v.nullable(v.picklist(["a"])), null),',
     },
   },
-  "A sandbox": {
-    "typst/sandbox-modes.mjs": { 'AUTOMATIC_MODES = /** @type {const} */ (["bubblewrap", "landlock"': ', "made-up"' },
-  },
   "An error code": {
     "rules/problem.ts": {
       "export interface ProblemContexts {": "\n  made_up: { readonly limit: number };",
@@ -73,11 +70,6 @@ const ADDITIONS: Readonly<Record<string, Addition>> = {
       "export const BACKEND_INTEGER_SETTINGS = {": `
   madeUp: { setting: "SERVICE_MADE_UP", default: 1, min: 0, max: 2, meaning: "what is made up" },
 `,
-    },
-  },
-  "A check of the doctor": {
-    "clients/command-line/doctor/service.ts": {
-      "  checks: [": '\n    defineCheck("made-up", "what is made up", { run: () => passCheck("made up") }),',
     },
   },
 };
