@@ -3,7 +3,7 @@
  * stops: Node's own `close` ends those that are idle at once, though a request may be on its way, and waits for others without end.
  */
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
-import type { Socket } from "node:net";
+import { Server as NetServer, type Socket } from "node:net";
 
 /** Longer than a request that was sent before its client could know of the stop may be on its way. */
 const LAST_REQUESTS_MILLISECONDS = 500;
@@ -16,7 +16,10 @@ export class Connections {
   readonly #open = new Map<Socket, number>();
   /** Those without any; those that have been so for longest come first. */
   readonly #idle = new Set<Socket>();
+  /** Those that have had a request. The first one of the others may be on its way. */
+  readonly #used = new WeakSet<Socket>();
   #isStopping = false;
+  #admitted = 0;
   idleClosed = 0;
   refused = 0;
 
@@ -46,11 +49,15 @@ export class Connections {
   async stop(deadlineMilliseconds: number): Promise<boolean> {
     const deadline = performance.now() + deadlineMilliseconds;
     this.#isStopping = true;
-    const lastRequest = performance.now() + Math.min(LAST_REQUESTS_MILLISECONDS, deadlineMilliseconds);
-    while (this.#open.size > 0 && performance.now() < lastRequest) await pause();
-    this.#server.close();
+    const lastConnection = performance.now() + Math.min(LAST_REQUESTS_MILLISECONDS, deadlineMilliseconds);
+    while (this.#open.size > 0 && performance.now() < lastConnection) await pause();
+    await this.#admitWaiting();
+    // That of HTTP would also end connections on which nothing has come yet.
+    NetServer.prototype.close.call(this.#server);
+    const lastRequest = performance.now() + LAST_REQUESTS_MILLISECONDS;
     while (this.#open.size > 0 && performance.now() < deadline) {
-      for (const socket of this.#idle) socket.destroy();
+      const isLate = performance.now() >= lastRequest;
+      for (const socket of this.#idle) if (isLate || this.#used.has(socket)) socket.destroy();
       await pause();
     }
     const isAnswered = this.#open.size === 0;
@@ -58,7 +65,20 @@ export class Connections {
     return isAnswered;
   }
 
+  /** The kernel resets what waits when the server closes. Node takes one connection in each turn of its loop. */
+  async #admitWaiting(): Promise<void> {
+    const deadline = performance.now() + LAST_REQUESTS_MILLISECONDS;
+    let before: number;
+    // The first turn may already have looked for connections.
+    await nextTurn();
+    do {
+      before = this.#admitted;
+      await nextTurn();
+    } while (this.#admitted > before && performance.now() < deadline);
+  }
+
   #admit(socket: Socket): void {
+    this.#admitted++;
     if (this.#open.size >= this.#max) {
       const [longestIdle] = this.#idle;
       if (longestIdle === undefined) {
@@ -78,6 +98,7 @@ export class Connections {
 
   #begin({ socket }: IncomingMessage, response: ServerResponse): void {
     this.#open.set(socket, (this.#open.get(socket) ?? 0) + 1);
+    this.#used.add(socket);
     this.#idle.delete(socket);
     response.once("close", () => {
       const count = this.#open.get(socket);
@@ -93,4 +114,5 @@ export class Connections {
   }
 }
 
+const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
 const pause = () => new Promise((resolve) => setTimeout(resolve, CHECK_MILLISECONDS));

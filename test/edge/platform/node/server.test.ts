@@ -267,6 +267,24 @@ describe("a stop", () => {
     await stopped;
   });
 
+  it("answers on connections that Node had not taken yet, or on which the first request was on its way", async () => {
+    const edge = await startEdge({}, { ...CAPACITY, connections: 32 });
+    const clients = ["", "", HEALTH, HEALTH].map((request) => edge.open(request));
+    // They are connected, and no turn of the loop has taken them.
+    await new Promise<void>((resolve) => process.nextTick(resolve));
+    vi.useFakeTimers({ toFake: ["setTimeout", "performance"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const stopped = edge.server.stop(10_000);
+    const [first, second, ...others] = await Promise.all(clients);
+    const statusOf = async (client: RawConnection | undefined) => (await client?.answer())?.status;
+    expect(await Promise.all(others.map(statusOf))).toEqual([200, 200]);
+    await first?.write(HEALTH);
+    expect(await statusOf(first)).toBe(200);
+    await vi.advanceTimersByTimeAsync(1_000);
+    await second?.expectClosed();
+    expect(await stopped).toBe(true);
+  });
+
   it("ends at its deadline, whatever a client does", async () => {
     backend.behaviour = holding;
     const edge = await startEdge();
