@@ -94,7 +94,7 @@ export function openParts(prerequisites: Prerequisites, log: FastifyBaseLogger):
   });
   const observer = new RequestObserver(limits, metrics, tracing);
   return {
-    ...{ settings, sandbox, queue, supervisor, threads, warmPool, capabilities, deliveries },
+    ...{ settings, sandbox, queue, supervisor, warmPool, capabilities, deliveries },
     ...{ workDirectoryWatch, machineWatch, metrics, observer },
     ...budgets,
     stage: { current: "serving" },

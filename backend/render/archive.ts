@@ -12,7 +12,6 @@ import { pipeline } from "node:stream/promises";
 import { promisify } from "node:util";
 import { crc32, createDeflateRaw, deflateRaw } from "node:zlib";
 import type { Output } from "../../rules/output-options.ts";
-import { outputTooLarge } from "../../rules/problem.ts";
 import { DEFLATE_LEVEL, entryName } from "../../typst/archive-layout.ts";
 import { judgeCompilation } from "../../typst/compile-verdict.ts";
 import { completePieces, completeWhole, completionOf } from "../../typst/output-completion.ts";
@@ -28,9 +27,9 @@ import {
   type ZipMethod,
 } from "../../typst/zip-records.ts";
 import type { BackendSettings } from "../settings.ts";
-import type { AppendResult } from "../typst/process.ts";
+import type { AppendResult, PageLimits } from "../typst/process.ts";
 import { listOutputFiles } from "../work-directory/directory-tree.ts";
-import { failBySpace, type RenderOutcome, refuse } from "./outcome.ts";
+import { failureOfStop, type RenderOutcome, refuse } from "./outcome.ts";
 import type { TimeLimit } from "./render-time.ts";
 import { MAX_MEMORY_BYTES_PER_OUTPUT, type Spool } from "./spool.ts";
 
@@ -63,14 +62,14 @@ export interface WrittenPages {
   /** Holds nothing else; each file is named by the number of its page. */
   readonly directory: string;
   readonly wanted: Output;
-  readonly hasRoomFor: (bytes: number) => boolean;
+  readonly admit: PageLimits["admit"];
   /** Of the render, which Typst uses no longer. */
   readonly threads: number;
 }
 
 export async function packArchive(
   settings: BackendSettings,
-  { directory, wanted, hasRoomFor, threads }: WrittenPages,
+  { directory, wanted, admit, threads }: WrittenPages,
   archive: Spool,
   time: TimeLimit,
 ): Promise<RenderOutcome> {
@@ -79,24 +78,17 @@ export async function packArchive(
   const written = { exitCode: 0, outputBytes: bytes, pageCount: names.length + Number(areMore), standards: null };
   const verdict = judgeCompilation(written, wanted, limits);
   if (verdict.kind === "problem") return refuse(verdict.problem);
-  if (!hasRoomFor(bytes)) return failBySpace();
+  const accepted = admit(bytes);
+  if (accepted !== "kept") return failureOfStop(accepted, bytes, settings, time);
   const maxPageBytes = limits.max_output_bytes;
   const pages = names.map((name) => ({ number: Number(name), path: join(directory, name) }));
   const { result, pageBytes } = await packPages(pages, archive, { wanted, maxPageBytes, threads, signal: time.over });
-  switch (result) {
-    case "kept":
-      return { kind: "rendered", file: archive, output: wanted };
-    case "too-large":
-      return refuse(outputTooLarge(Math.max(pageBytes, archive.size), maxPageBytes));
-    case "no-room":
-      return failBySpace();
-    case "stopped":
-      return time.failure();
-  }
+  if (result !== "kept") return failureOfStop(result, Math.max(pageBytes, archive.size), settings, time);
+  return { kind: "rendered", file: archive, output: wanted };
 }
 
 /** The archive is complete only after `kept`. */
-type PackResult = AppendResult | "stopped";
+type PackResult = AppendResult | "over";
 
 export async function packPages(
   pages: readonly PageFile[],
@@ -165,13 +157,13 @@ class Packer {
   }
 
   async addDeflated(name: string, { packed, content }: Deflated): Promise<PackResult> {
-    if (this.#options.signal.aborted) return "stopped";
+    if (this.#options.signal.aborted) return "over";
     if (!this.#list(name, DEFLATED, content)) return "too-large";
     return this.#archive.append(localHeader(name, DEFLATED, NOT_YET_KNOWN), packed, dataDescriptor(content));
   }
 
   async add(name: string, path: string): Promise<PackResult> {
-    if (this.#options.signal.aborted) return "stopped";
+    if (this.#options.signal.aborted) return "over";
     const file = await open(path);
     try {
       return this.#options.wanted.format === "png" ? await this.#store(name, file) : await this.#deflate(name, file);
@@ -190,7 +182,7 @@ class Packer {
     const page = new Measure();
     const pieces = this.#isLast(beginning) ? completePieces(wanted, beginning) : this.#read(file);
     for await (const piece of pieces) {
-      if (signal.aborted) return "stopped";
+      if (signal.aborted) return "over";
       page.add(piece);
     }
     const content = { ...page, packedBytes: page.bytes };
@@ -200,7 +192,7 @@ class Packer {
     let result = await this.#archive.append(header);
     for await (const piece of this.#read(file)) {
       if (result !== "kept") return result;
-      if (signal.aborted) return "stopped";
+      if (signal.aborted) return "over";
       result = await this.#archive.append(piece);
     }
     return result;
@@ -228,7 +220,7 @@ class Packer {
       );
     } catch (error) {
       // A pipeline also fails when its last stage stops reading or its signal is aborted.
-      if (signal.aborted) return "stopped";
+      if (signal.aborted) return "over";
       if (result === "kept") throw error;
     }
     if (result !== "kept") return result;

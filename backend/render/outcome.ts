@@ -10,7 +10,6 @@ import {
   type Problem,
   renderFailed,
   renderQueueFull,
-  renderTimeout,
   tooManyOutputFiles,
 } from "../../rules/problem.ts";
 import { ServiceFailure } from "../error-log.ts";
@@ -30,13 +29,17 @@ export function refuse(problem: Problem) {
   return { kind: "refused", problem } as const satisfies RenderFailure;
 }
 
+/** Of a render whose time is over. */
+interface UsedTime {
+  failure(cause?: TimeoutCause): RenderFailure;
+}
+
 /** The exit code if Typst ended by itself, within its limits. @throws if nothing was compiled or the output is lost */
 export function endOfRender(
-  report: TypstReport,
+  { end, ranOutOfMemory, outputBytes }: TypstReport,
   settings: BackendSettings,
-  grantedSeconds: number,
+  time: UsedTime,
 ): RenderFailure | { readonly kind: "exited"; readonly exitCode: number } {
-  const { end, ranOutOfMemory } = report;
   switch (end.kind) {
     case "exited":
       return end;
@@ -44,32 +47,28 @@ export function endOfRender(
     case "output-lost":
       throw end.error;
     case "stopped":
-      return failureOfStop(end.reason, report, settings, grantedSeconds);
+      return failureOfStop(end.reason, outputBytes, settings, time);
     case "signalled":
-      if (ranOutOfMemory) {
-        return refuse(outOfMemory(settings.renderMemoryBytes));
-      }
-      return refuse(renderFailed());
+      return refuse(ranOutOfMemory ? outOfMemory(settings.renderMemoryBytes) : renderFailed());
   }
 }
 
-function failureOfStop(
+/** @param outputBytes as many as are known of */
+export function failureOfStop(
   reason: StopReason,
-  report: TypstReport,
-  settings: BackendSettings,
-  grantedSeconds: number,
+  outputBytes: number,
+  { limits }: Pick<BackendSettings, "limits">,
+  time: UsedTime,
 ): RenderFailure {
   switch (reason) {
-    case "client-gone":
-      return CLIENT_GONE;
-    case "render-timeout":
-      return failByTimeout("wall_clock", settings, grantedSeconds);
+    case "over":
+      return time.failure();
     case "processor-time":
-      return failByTimeout("processor_time", settings, grantedSeconds);
-    case "output-too-large":
-      return failBySize(report, settings);
+      return time.failure("processor_time");
+    case "too-large":
+      return refuse(outputTooLarge(outputBytes, limits.max_output_bytes));
     case "too-many-files":
-      return refuse(tooManyOutputFiles(settings.limits.max_output_files));
+      return refuse(tooManyOutputFiles(limits.max_output_files));
     case "no-room":
       return failBySpace();
     case "not-needed":
@@ -77,36 +76,9 @@ function failureOfStop(
   }
 }
 
-function failBySize({ outputBytes }: TypstReport, { limits }: BackendSettings): RenderFailure {
-  return refuse(outputTooLarge(outputBytes, limits.max_output_bytes));
-}
-
 const NO_SPACE_RETRY_SECONDS = 5;
 
 /** Other renders hold the temporary space, which becomes free when their outputs are delivered. */
 export function failBySpace(): RenderFailure {
   return refuse(renderQueueFull("temporary_space", NO_SPACE_RETRY_SECONDS));
-}
-
-/** For writing the files of a request: usually milliseconds, but not for thousands of folders on a busy disk. */
-export const MAX_FILL_SECONDS = 15;
-
-/** `Retry-After` of a render that had less than the render timeout: the next attempt may have all of it. */
-const SHORT_TIME_RETRY_SECONDS = 1;
-
-/** @param grantedSeconds the render timeout, or what the edge left of it: then the document is not to blame */
-export function failByTimeout(
-  cause: TimeoutCause,
-  { renderTimeoutSeconds, renderCpuSeconds }: BackendSettings,
-  grantedSeconds: number,
-): RenderFailure {
-  if (cause === "wall_clock" && grantedSeconds < renderTimeoutSeconds) {
-    return refuse(renderQueueFull("time_budget", SHORT_TIME_RETRY_SECONDS));
-  }
-  const limits = {
-    wall_clock: renderTimeoutSeconds,
-    processor_time: renderCpuSeconds,
-    writing_files: MAX_FILL_SECONDS,
-  };
-  return refuse(renderTimeout(cause, limits[cause], renderTimeoutSeconds));
 }

@@ -1,9 +1,9 @@
 /** The time of one render: the clock by which it waits, how long it may go on, and how long each of its phases took. */
 import type { TimeoutCause } from "../../rules/causes.ts";
-import type { Problem } from "../../rules/problem.ts";
+import { type Problem, renderQueueFull, renderTimeout } from "../../rules/problem.ts";
 import type { SteadyClock } from "../admission/render-queue.ts";
 import type { BackendSettings } from "../settings.ts";
-import { CLIENT_GONE, failByTimeout, MAX_FILL_SECONDS, type RenderFailure, refuse } from "./outcome.ts";
+import { CLIENT_GONE, type RenderFailure, refuse } from "./outcome.ts";
 
 export const STEADY_CLOCK: SteadyClock = {
   now: () => performance.now(),
@@ -13,56 +13,63 @@ export const STEADY_CLOCK: SteadyClock = {
   },
 };
 
-/** A render goes on until its client has gone or its time is used up. */
+/** For writing the files of a request: usually milliseconds, but not for thousands of folders on a busy disk. */
+export const MAX_FILL_SECONDS = 15;
+
+/** `Retry-After` of a render that had less than the render timeout: the next attempt may have all of it. */
+const SHORT_TIME_RETRY_SECONDS = 1;
+
+/** A render goes on until its client has gone or its time is used up. One timer tells all who work for it. */
 export class TimeLimit {
-  readonly clientGone: AbortSignal;
   readonly #settings: BackendSettings;
-  readonly grantedSeconds: number;
+  readonly #clientGone: AbortSignal;
+  /** The render timeout, or what the edge left of it: then the document is not to blame. */
+  readonly #grantedSeconds: number;
   readonly #deadline: number;
-  #over: AbortSignal | null = null;
+  readonly #controller = new AbortController();
+  readonly #stop = () => this.#controller.abort();
+  readonly #timer: NodeJS.Timeout;
 
   constructor(settings: BackendSettings, clientGone: AbortSignal, grantedSeconds = settings.renderTimeoutSeconds) {
     this.#settings = settings;
-    this.grantedSeconds = grantedSeconds;
+    this.#clientGone = clientGone;
+    this.#grantedSeconds = grantedSeconds;
     this.#deadline = performance.now() + grantedSeconds * 1000;
-    this.clientGone = clientGone;
+    this.#timer = setTimeout(this.#stop, grantedSeconds * 1000).unref();
+    clientGone.addEventListener("abort", this.#stop, { once: true });
+    if (clientGone.aborted) this.#stop();
   }
 
-  /** Made on demand: to abort it later takes 0.1 ms. */
   get over(): AbortSignal {
-    this.#over ??= AbortSignal.any([this.clientGone, AbortSignal.timeout(Math.ceil(this.millisecondsLeft))]);
-    return this.#over;
+    return this.#controller.signal;
   }
 
-  get isUsedUp(): boolean {
-    return performance.now() >= this.#deadline;
+  /** By the clock as well: long work may keep the timer from firing. */
+  get isOver(): boolean {
+    return this.over.aborted || performance.now() >= this.#deadline;
   }
 
-  /** What is left of the granted time; at least 1. */
-  get millisecondsLeft(): number {
-    return Math.max(1, this.#deadline - performance.now());
+  /** The render has ended, and nobody asks for its time. */
+  end(): void {
+    clearTimeout(this.#timer);
+    this.#clientGone.removeEventListener("abort", this.#stop);
   }
 
   /** Within `MAX_FILL_SECONDS`. @returns why not all files are written: the template would fail without them. */
   async limitFill(fill: (over: AbortSignal) => Promise<Problem | null>): Promise<RenderFailure | null> {
     const controller = new AbortController();
     const stop = () => controller.abort();
-    const fillMilliseconds = MAX_FILL_SECONDS * 1000;
-    const { millisecondsLeft } = this;
-    const limitMilliseconds = Math.min(millisecondsLeft, fillMilliseconds);
-    const deadline = performance.now() + limitMilliseconds;
-    const timer = setTimeout(stop, limitMilliseconds);
-    this.clientGone.addEventListener("abort", stop, { once: true });
-    if (this.clientGone.aborted) stop();
+    const timer = setTimeout(stop, MAX_FILL_SECONDS * 1000);
+    this.over.addEventListener("abort", stop, { once: true });
+    if (this.isOver) stop();
     try {
       const problem = await fill(controller.signal);
       if (problem !== null) return refuse(problem);
-      // By the clock as well: the last files may have kept the timer from firing.
-      if (!controller.signal.aborted && performance.now() < deadline) return null;
-      return this.failure(millisecondsLeft < fillMilliseconds ? "wall_clock" : "writing_files");
+      if (this.isOver) return this.failure();
+      return controller.signal.aborted ? this.failure("writing_files") : null;
     } finally {
       clearTimeout(timer);
-      this.clientGone.removeEventListener("abort", stop);
+      this.over.removeEventListener("abort", stop);
     }
   }
 
@@ -78,7 +85,17 @@ export class TimeLimit {
   }
 
   failure(cause: TimeoutCause = "wall_clock"): RenderFailure {
-    return this.clientGone.aborted ? CLIENT_GONE : failByTimeout(cause, this.#settings, this.grantedSeconds);
+    if (this.#clientGone.aborted) return CLIENT_GONE;
+    const { renderTimeoutSeconds, renderCpuSeconds } = this.#settings;
+    if (cause === "wall_clock" && this.#grantedSeconds < renderTimeoutSeconds) {
+      return refuse(renderQueueFull("time_budget", SHORT_TIME_RETRY_SECONDS));
+    }
+    const limits = {
+      wall_clock: renderTimeoutSeconds,
+      processor_time: renderCpuSeconds,
+      writing_files: MAX_FILL_SECONDS,
+    };
+    return refuse(renderTimeout(cause, limits[cause], renderTimeoutSeconds));
   }
 }
 

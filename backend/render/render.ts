@@ -12,16 +12,8 @@ import { programText } from "../../typst/program-text.ts";
 import type { ByteBudget, Reservation } from "../admission/byte-budget.ts";
 import { ServiceFailure } from "../error-log.ts";
 import type { BackendSettings } from "../settings.ts";
-import {
-  DISCARD_OUTPUT,
-  type FilesWatch,
-  type OutputTaker,
-  stoppedBy,
-  type TypstReport,
-  type TypstTask,
-} from "../typst/process.ts";
-import type { RenderThreads } from "../typst/render-threads.ts";
-import type { PreparedRender, TypstSupervisor } from "../typst/supervisor.ts";
+import type { PageLimits, TypstProcess, TypstReport } from "../typst/process.ts";
+import type { TypstSupervisor } from "../typst/supervisor.ts";
 import type { WarmPool } from "../typst/warm-pool.ts";
 import { projectBytes, stringBytes } from "../work-directory/render-directory.ts";
 import { isDiskFull, type WorkDirectoryWatch } from "../work-directory/watch.ts";
@@ -33,7 +25,6 @@ import { Spool } from "./spool.ts";
 export interface RenderResources {
   readonly settings: BackendSettings;
   readonly supervisor: TypstSupervisor;
-  readonly threads: RenderThreads;
   readonly warmPool: WarmPool;
   readonly workDirectoryWatch: WorkDirectoryWatch;
   readonly tempSpace: ByteBudget;
@@ -79,14 +70,18 @@ class RenderJob {
   pdfCheck: PdfCheck | null = null;
   readonly #resources: RenderResources;
   readonly #valid: ValidRequest;
+  readonly #clientGone: AbortSignal;
   readonly #time: TimeLimit;
   readonly #command: RenderCommand;
   readonly #programText: readonly Buffer[];
   readonly #inputBytes: number;
   readonly #space: Reservation;
-  /** Reserves disk space for this many bytes of pages, in addition to the files of the request. */
-  readonly #hasRoomFor = (pageBytes: number) => this.#space.resize(this.#inputBytes + pageBytes);
-  #prepared: PreparedRender | null = null;
+  /** Reserves disk space for pages, in addition to the files of the request. */
+  readonly #admitPages: PageLimits["admit"] = (bytes) => {
+    if (bytes > this.#resources.settings.limits.max_output_bytes) return "too-large";
+    return this.#space.resize(this.#inputBytes + bytes) ? "kept" : "no-room";
+  };
+  #process: TypstProcess | null = null;
   /** Null unless the output claims a standard. */
   #finishedPdf: FinishedPdf | null = null;
   /** Resolves when nothing is left of a process that was lost before it. */
@@ -98,6 +93,7 @@ class RenderJob {
     this.#valid = valid;
     const { settings } = resources;
     const left = valid.answerBy - performance.now();
+    this.#clientGone = clientGone;
     this.#time = new TimeLimit(settings, clientGone, renderTimeoutWithin(settings.renderTimeoutSeconds, left));
     this.#command = { output, fontCount: files.filter(({ key }) => isFont(key)).length };
     this.#programText = programText(stringBytes(valid.body, source));
@@ -125,77 +121,64 @@ class RenderJob {
   }
 
   async #renderInto(output: Spool): Promise<RenderOutcome> {
-    const { supervisor, threads, warmPool } = this.#resources;
-    const waiting = await this.phases.time("start", async () => {
-      const count = threads.forOutput(this.#command.output);
-      const taken = await warmPool.take(this.#command, count);
-      this.#prepared = taken ?? (await supervisor.start(this.#command, "now", count));
-      return { prepared: this.#prepared, isWarm: taken !== null };
-    });
-    let { prepared } = waiting;
-    let compiled = await this.#compileIn(prepared, output);
+    const { supervisor, warmPool } = this.#resources;
+    const { process, hasWaited } = await this.phases.time("start", () => warmPool.take(this.#command));
+    this.#process = process;
+    const compiled = await this.#compileIn(process, output);
     const deservesRetry = (report: TypstReport) =>
       report.end.kind === "not-begun" ||
-      (waiting.isWarm && wasLost(report)) ||
+      (hasWaited && wasLost(report)) ||
       // A crash with several threads may be their fault (shared memory, small stacks): retry with one before the document
       // is blamed.
-      (prepared.threads > 1 && report.end.kind === "signalled");
-    if ("end" in compiled && !this.#time.isUsedUp && deservesRetry(compiled)) {
-      // Discarded twice, its directory could be shared by two renders.
-      this.#prepared = null;
-      await output.clear();
-      this.#lostRemoved = supervisor.discard(prepared);
-      // The space that is reserved is for the files and pages of one attempt.
-      if (!(await this.#time.endsInTime(this.#lostRemoved))) {
-        if (this.#time.clientGone.aborted) return CLIENT_GONE;
-        throw new ServiceFailure("what a lost process has left cannot be removed");
-      }
-      prepared = await this.phases.time("start", () => supervisor.start(this.#command));
-      this.#prepared = prepared;
-      compiled = await this.#compileIn(prepared, output);
+      (process.threads > 1 && report.end.kind === "signalled");
+    if (!("end" in compiled) || this.#time.isOver || !deservesRetry(compiled)) {
+      return this.#judge(compiled, process, output);
     }
-    return "end" in compiled ? this.#judge(compiled, prepared, output) : compiled;
+    // Discarded twice, its directory could be shared by two renders.
+    this.#process = null;
+    await output.clear();
+    this.#lostRemoved = supervisor.discard(process);
+    // The space that is reserved is for the files and pages of one attempt.
+    if (!(await this.#time.endsInTime(this.#lostRemoved))) {
+      if (this.#clientGone.aborted) return CLIENT_GONE;
+      throw new ServiceFailure("what a lost process has left cannot be removed");
+    }
+    const second = await this.phases.time("start", () => supervisor.start(this.#command));
+    this.#process = second;
+    return this.#judge(await this.#compileIn(second, output), second, output);
   }
 
-  async #compileIn({ process, renderDirectory }: PreparedRender, output: Spool): Promise<TypstReport | RenderFailure> {
+  async #compileIn(process: TypstProcess, output: Spool): Promise<TypstReport | RenderFailure> {
     const { body, request } = this.#valid;
     const failure = await this.phases.time("files", () =>
-      this.#time.limitFill((over) => renderDirectory.fill(body, request, over)),
+      this.#time.limitFill((over) => process.directory.fill(body, request, over)),
     );
     if (failure !== null) return failure;
-    const directory = renderDirectory.outputDirectory;
     const maxFiles = this.#resources.settings.limits.max_output_files;
-    const pages = directory === null ? null : { directory, maxFiles, hasRoomFor: this.#hasRoomFor };
     const wanted = this.#command.output;
     const pdf = finishedPdfOf(wanted);
     this.#finishedPdf = pdf;
     const completion = completionOf(wanted);
-    const taker = {
+    const sink = {
       append: (chunk: Buffer) => {
         pdf?.push(chunk);
         return output.append(...completion.push(chunk));
       },
+      end: () => output.append(...completion.end()),
     };
-    return this.phases.time("compile", async () => {
-      const report = await process.perform(this.#task(taker, pages));
-      const isWhole = report.end.kind === "exited" && report.end.exitCode === 0;
-      const taken = isWhole ? await output.append(...completion.end()) : "kept";
-      const end = taken === "kept" ? report.end : stoppedBy(taken);
-      return { ...report, end, outputBytes: Math.max(report.outputBytes, output.size) };
-    });
+    const pages = { maxFiles, admit: this.#admitPages };
+    const task = { programText: this.#programText, over: this.#time.over, sink, pages };
+    return this.phases.time("compile", () => process.perform(task));
   }
 
-  #task(output: OutputTaker, files: FilesWatch | null): TypstTask {
-    const timeoutMilliseconds = this.#time.millisecondsLeft;
-    return { input: this.#programText, timeoutMilliseconds, signal: this.#time.clientGone, output, files };
-  }
-
-  async #judge(report: TypstReport, prepared: PreparedRender, output: Spool): Promise<RenderOutcome> {
+  async #judge(compiled: TypstReport | RenderFailure, process: TypstProcess, output: Spool): Promise<RenderOutcome> {
+    if (!("end" in compiled)) return compiled;
+    const report = { ...compiled, outputBytes: Math.max(compiled.outputBytes, output.size) };
     const { settings, workDirectoryWatch } = this.#resources;
     const wanted = this.#valid.request.output;
-    const directory = prepared.renderDirectory.outputDirectory;
+    const directory = process.directory.outputDirectory;
     this.peakMemoryBytes = report.peakMemoryBytes;
-    const end = endOfRender(report, settings, this.#time.grantedSeconds);
+    const end = endOfRender(report, settings, this.#time);
     if (end.kind !== "exited" || end.exitCode !== 0) {
       await workDirectoryWatch.expectWhole();
       // Of a full disk, Typst only says "failed".
@@ -204,7 +187,7 @@ class RenderJob {
       }
       if (end.kind !== "exited") return end;
     } else if (directory !== null) {
-      const pages = { directory, wanted, hasRoomFor: this.#hasRoomFor, threads: prepared.threads };
+      const pages = { directory, wanted, admit: this.#admitPages, threads: process.threads };
       return this.phases.time("archive", () => packArchive(settings, pages, output, this.#time));
     }
     const standards = this.#finishedPdf?.end() ?? null;
@@ -212,7 +195,7 @@ class RenderJob {
     const compilation = { exitCode, outputBytes: report.outputBytes, pageCount: null, standards };
     let verdict = judgeCompilation(compilation, wanted, settings.limits);
     if (verdict.kind === "unclear") {
-      const found = await this.#findPage(verdict.page, prepared, output);
+      const found = await this.#findPage(verdict.page, process, output);
       if (found === null) return CLIENT_GONE;
       verdict = verdict.decide(found);
     }
@@ -225,24 +208,25 @@ class RenderJob {
   }
 
   /** Null if the client has left meanwhile. */
-  async #findPage(page: number, prepared: PreparedRender, output: Spool): Promise<FoundPage | null> {
+  async #findPage(page: number, { directory }: TypstProcess, output: Spool): Promise<FoundPage | null> {
     if (this.#command.output.format === "pdf") {
       for (const part of PLACEHOLDER_PARTS) if (!(await output.includes(part))) return "there";
     }
     const { settings, supervisor } = this.#resources;
     const argumentsOf = (paths: TypstPaths) => onePageArguments(settings, paths, this.#command, page);
-    const process = supervisor.startIn(prepared.renderDirectory, argumentsOf);
+    const task = { programText: this.#programText, over: this.#time.over };
     const { end, outputBytes } = await this.phases.time("probe", () =>
-      process.perform(this.#task(DISCARD_OUTPUT, null)),
+      supervisor.startIn(directory, argumentsOf).perform(task),
     );
-    if (end.kind === "stopped" && end.reason === "client-gone") return null;
+    if (this.#clientGone.aborted) return null;
     return foundPage(end.kind === "exited" ? end.exitCode : null, outputBytes);
   }
 
   /** The answer does not wait for the removal. */
   end(): void {
+    this.#time.end();
     const space = this.#space;
-    const discarded = this.#prepared === null ? null : this.#resources.supervisor.discard(this.#prepared);
+    const discarded = this.#process === null ? null : this.#resources.supervisor.discard(this.#process);
     // Nothing that waits for this may hold the body, whose memory is free from now on.
     void Promise.all([this.#lostRemoved, discarded]).then(() => space.release());
   }

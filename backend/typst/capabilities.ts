@@ -14,6 +14,7 @@ import { ServiceFailure } from "../error-log.ts";
 import type { BackendSettings } from "../settings.ts";
 import { RenderDirectory } from "../work-directory/render-directory.ts";
 import { findScripts } from "./font-scripts.ts";
+import type { OutputSink } from "./process.ts";
 import type { TypstSupervisor } from "./supervisor.ts";
 import { listPackages, PACKAGES_LOCK_NAME, PackageFolderError, readPackagesLock } from "./vendored-packages.ts";
 
@@ -76,27 +77,29 @@ const LIST_TIMEOUT_MILLISECONDS = 30_000;
 const MAX_LIST_BYTES = 8 * 1024 * 1024;
 
 async function listFonts(workDirectory: string, supervisor: TypstSupervisor): Promise<FontFamily[]> {
-  const renderDirectory = await RenderDirectory.create(workDirectory, false);
-  const process = supervisor.startIn(renderDirectory, fontListArguments);
+  const process = supervisor.startIn(await RenderDirectory.create(workDirectory, false), fontListArguments);
   const chunks: Buffer[] = [];
   let size = 0;
-  const append = async (chunk: Buffer) => {
-    size += chunk.length;
-    if (size > MAX_LIST_BYTES) return "too-large";
-    chunks.push(chunk);
-    return "kept";
+  const sink: OutputSink = {
+    append: async (chunk) => {
+      size += chunk.length;
+      if (size > MAX_LIST_BYTES) return "too-large";
+      chunks.push(chunk);
+      return "kept";
+    },
+    end: async () => "kept",
   };
   try {
     const { end } = await process.perform({
-      input: [],
-      timeoutMilliseconds: LIST_TIMEOUT_MILLISECONDS,
-      output: { append },
+      programText: [],
+      over: AbortSignal.timeout(LIST_TIMEOUT_MILLISECONDS),
+      sink,
     });
     if (end.kind !== "exited" || end.exitCode !== 0)
       throw new ServiceFailure(`Typst did not list its fonts (${end.kind})`);
     return parseFontList(Buffer.concat(chunks).toString("utf8"));
   } finally {
-    void supervisor.discard({ process, renderDirectory });
+    void supervisor.discard(process);
   }
 }
 

@@ -17,7 +17,7 @@ import { openLandlock } from "../sandbox/landlock.ts";
 import { preparePackageDirectory, type Sandbox, type SandboxMode } from "../sandbox/sandbox.ts";
 import type { BackendSettings } from "../settings.ts";
 import { RenderDirectory } from "../work-directory/render-directory.ts";
-import { DISCARD_OUTPUT, TypstProcess } from "./process.ts";
+import { TypstProcess } from "./process.ts";
 
 /** @throws SettingError if Typst can escape from the sandbox, or does not run in it; with `auto`, in every sandbox. */
 export async function chooseSandbox(
@@ -125,23 +125,19 @@ interface TrialTask {
 }
 
 async function compile({ settings, sandbox, launcher }: Tried, task: TrialTask): Promise<boolean> {
-  const renderDirectory = await RenderDirectory.create(settings.workDirectory, false);
+  const directory = await RenderDirectory.create(settings.workDirectory, false);
   try {
-    if (task.linkTo !== undefined) await symlink(task.linkTo, join(renderDirectory.root, "link.txt"));
-    const view = sandbox.view(renderDirectory);
+    if (task.linkTo !== undefined) await symlink(task.linkTo, join(directory.root, "link.txt"));
+    const view = sandbox.view(directory);
     const typstArguments = compileArguments(settings, view, ["--format", "pdf"], task.outputPath ?? "-");
     const variables = task.proxyUrl === undefined ? {} : proxyVariables(task.proxyUrl);
-    const command = sandbox.programCommand(renderDirectory, typstArguments, { variables });
-    const maxOutputBytes = settings.limits.max_output_bytes;
-    const process = new TypstProcess({ launcher, sandbox, command, maxOutputBytes, textFifo: null });
-    const { end } = await process.perform({
-      input: [Buffer.from(task.source)],
-      timeoutMilliseconds: TRIAL_TIMEOUT_MILLISECONDS,
-      output: DISCARD_OUTPUT,
-    });
+    const command = sandbox.programCommand(directory, typstArguments, { variables });
+    const process = new TypstProcess({ launcher, sandbox, command, directory });
+    const over = AbortSignal.timeout(TRIAL_TIMEOUT_MILLISECONDS);
+    const { end } = await process.perform({ programText: [Buffer.from(task.source)], over });
     return end.kind === "exited" && end.exitCode === 0;
   } finally {
-    await renderDirectory.remove();
+    await directory.remove();
   }
 }
 

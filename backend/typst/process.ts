@@ -6,15 +6,14 @@ import { type ProgramEnd, quoteComplaint, writeFifo } from "../launcher/program.
 import { listPids, readProc } from "../processes/proc.ts";
 import type { Sandbox, TypstCommand } from "../sandbox/sandbox.ts";
 import { listOutputFiles } from "../work-directory/directory-tree.ts";
+import type { RenderDirectory } from "../work-directory/render-directory.ts";
 
-export type StopReason =
-  | "render-timeout"
-  | "processor-time"
-  | "client-gone"
-  | "output-too-large"
-  | "too-many-files"
-  | "no-room"
-  | "not-needed";
+/** Why an output is not kept. */
+export type Refusal = "too-large" | "no-room";
+export type AppendResult = "kept" | Refusal;
+
+/** "over": the time of its task is used up, or its client has gone. */
+export type StopReason = Refusal | "over" | "processor-time" | "too-many-files" | "not-needed";
 
 export type TypstEnd =
   | { readonly kind: "exited"; readonly exitCode: number }
@@ -24,9 +23,10 @@ export type TypstEnd =
   | { readonly kind: "not-begun"; readonly error: Error }
   | { readonly kind: "output-lost"; readonly error: unknown };
 
+/** The one answer to a task. */
 export interface TypstReport {
   readonly end: TypstEnd;
-  /** Bytes of all outputs; over the limit if that is why it was stopped. */
+  /** Bytes of all outputs, as Typst wrote them. */
   readonly outputBytes: number;
   readonly ranOutOfMemory: boolean;
   /** The highest resident memory read while it performed its task; null if it ended before the first reading. */
@@ -39,42 +39,37 @@ export interface TextFifo {
 }
 
 export interface TypstTask {
-  readonly input: readonly Buffer[];
-  readonly timeoutMilliseconds: number;
-  readonly signal?: AbortSignal;
-  readonly output: OutputTaker;
-  readonly files?: FilesWatch | null;
-}
-
-export type AppendResult = "kept" | "too-large" | "no-room";
-
-/** The end of a process whose output was not kept, even if it has exited before it was stopped. */
-export function stoppedBy(result: Exclude<AppendResult, "kept">): TypstEnd {
-  return { kind: "stopped", reason: result === "too-large" ? "output-too-large" : "no-room" };
+  readonly programText: readonly Buffer[];
+  /** Stops the process. */
+  readonly over: AbortSignal;
+  /** For standard output. Without one, that is dropped. */
+  readonly sink?: OutputSink;
+  /** For the files in the output directory, while there are more and more of them. */
+  readonly pages?: PageLimits | null;
 }
 
 /** Of our own limits on processor time and on the size of files. Any other signal says nothing of a limit. */
 const REASONS_OF_SIGNALS: Readonly<Record<string, StopReason>> = {
   SIGXCPU: "processor-time",
-  SIGXFSZ: "output-too-large",
+  SIGXFSZ: "too-large",
 };
 
-/** Takes an output chunk by chunk. Any result other than `kept` stops the process. */
-export interface OutputTaker {
+/** Accepts an output chunk by chunk. A refusal stops the process, or makes a success one that was stopped. */
+export interface OutputSink {
   append(chunk: Buffer): Promise<AppendResult>;
+  /** After a success. */
+  end(): Promise<AppendResult>;
 }
 
-export const DISCARD_OUTPUT: OutputTaker = { append: async () => "kept" };
-
-export interface FilesWatch {
-  readonly directory: string;
+export interface PageLimits {
   readonly maxFiles: number;
-  hasRoomFor(bytes: number): boolean;
+  /** Whether all pages together may have so many bytes. */
+  admit(bytes: number): AppendResult;
 }
 
 interface ReadOutput {
   readonly bytes: number;
-  readonly taken: AppendResult;
+  readonly accepted: AppendResult;
   readonly failure: unknown;
   readonly isCutShort: boolean;
 }
@@ -83,9 +78,10 @@ export interface ProcessOptions {
   readonly launcher: Launcher;
   readonly sandbox: Sandbox;
   readonly command: TypstCommand;
-  readonly maxOutputBytes: number;
+  readonly directory: RenderDirectory;
+  readonly threads?: number;
   /** Null if it reads its program text from standard input. */
-  readonly textFifo: TextFifo | null;
+  readonly textFifo?: TextFifo | null;
   /** Of each thread, where there are several: the kernel limits only their sum. */
   readonly maxThreadSeconds?: number;
 }
@@ -103,11 +99,13 @@ const MAX_LAUNCH_DEPTH = 8;
 const MAX_NAME_LENGTH = 15;
 
 export class TypstProcess {
+  readonly directory: RenderDirectory;
+  readonly threads: number;
   readonly #options: ProcessOptions;
   readonly #program: LaunchedProgram;
   readonly #report: Promise<TypstReport>;
   /** Resolves with null once the output is no longer wanted. Null after the end: who takes it may hold the request. */
-  #output: PromiseWithResolvers<OutputTaker | null> | null = Promise.withResolvers();
+  #sink: PromiseWithResolvers<OutputSink | null> | null = Promise.withResolvers();
   #readings: Readings | null = null;
   #stopReason: StopReason | null = null;
   #filesBytes = 0;
@@ -117,6 +115,9 @@ export class TypstProcess {
   /** Typst waits for its program text. Never throws: a failure to start becomes its end. */
   constructor(options: ProcessOptions) {
     this.#options = options;
+    this.directory = options.directory;
+    this.threads = options.threads ?? 1;
+    this.directory.addUser(this);
     this.#program = options.launcher.start(options.command);
     this.#report = this.#followToEnd();
   }
@@ -135,37 +136,39 @@ export class TypstProcess {
   }
 
   async perform(task: TypstTask): Promise<TypstReport> {
-    const { command, textFifo } = this.#options;
-    const onClientGone = () => this.stop("client-gone");
-    task.signal?.addEventListener("abort", onClientGone, { once: true });
-    if (task.signal?.aborted) onClientGone();
+    const { command, textFifo = null } = this.#options;
+    const { programText, over, sink = null, pages = null } = task;
+    const stop = () => this.stop("over");
+    over.addEventListener("abort", stop, { once: true });
+    if (over.aborted) stop();
     const readings = new Readings(this.#program.ancestorPid, command.typstName);
     this.#readings = readings;
-    const timer = setTimeout(() => this.stop("render-timeout"), task.timeoutMilliseconds);
-    const stopWatching = task.files ? this.#watchFiles(task.files) : () => {};
+    const stopWatching = pages === null ? () => {} : this.#watchPages(pages);
     const stopThreadWatch = this.#watchThreads(readings);
-    this.#output?.resolve(task.output);
+    this.#sink?.resolve(sink);
     try {
       if (textFifo === null) {
         this.#isTextDelivered = true;
-        await this.#program.write(task.input);
+        await this.#program.write(programText);
       } else {
-        this.#isTextDelivered = await writeFifo(textFifo.path, task.input, this.#program);
+        this.#isTextDelivered = await writeFifo(textFifo.path, programText, this.#program);
       }
-      return await this.#report;
+      const report = await this.#report;
+      if (report.end.kind !== "exited" || report.end.exitCode !== 0) return report;
+      const accepted = (await sink?.end()) ?? "kept";
+      return accepted === "kept" ? report : { ...report, end: { kind: "stopped", reason: accepted } };
     } finally {
-      clearTimeout(timer);
       readings.stop();
       stopWatching();
       stopThreadWatch();
-      task.signal?.removeEventListener("abort", onClientGone);
+      over.removeEventListener("abort", stop);
     }
   }
 
   /** The first reason stays. */
   stop(reason: StopReason): void {
     this.#stopReason ??= reason;
-    this.#output?.resolve(null);
+    this.#sink?.resolve(null);
     this.#program.kill();
   }
 
@@ -175,10 +178,10 @@ export class TypstProcess {
   }
 
   async #followToEnd(): Promise<TypstReport> {
-    const { textFifo } = this.#options;
+    const { textFifo = null } = this.#options;
     if (textFifo !== null) void this.#program.write([Buffer.from(textFifo.mainText)]);
     const read = await this.#passOutputOn(await this.#program.output);
-    this.#output = null;
+    this.#sink = null;
     const end = await this.#program.end;
     this.#programEnd = end;
     return {
@@ -189,10 +192,9 @@ export class TypstProcess {
     };
   }
 
-  #interpretEnd(programEnd: ProgramEnd, { bytes, taken, failure, isCutShort }: ReadOutput): TypstEnd {
+  #interpretEnd(programEnd: ProgramEnd, { bytes, accepted, failure, isCutShort }: ReadOutput): TypstEnd {
     if (failure !== null) return { kind: "output-lost", error: failure };
-    if (taken !== "kept") return stoppedBy(taken);
-    if (this.#filesBytes > this.#options.maxOutputBytes) return stoppedBy("too-large");
+    if (accepted !== "kept") return { kind: "stopped", reason: accepted };
     const end = exposeLaunchFailure(programEnd, this.#options.sandbox);
     if (end.kind !== "failed" && this.#stopReason === null && !this.#isTextDelivered) {
       // So the template is not to blame.
@@ -205,8 +207,8 @@ export class TypstProcess {
       return { kind: "output-lost", error };
     }
     // A program that never ran has not used up its time: its failure to start is the cause.
-    const timedOutBeforeStart = this.#stopReason === "render-timeout" && programEnd.kind === "failed";
-    if (this.#stopReason !== null && !timedOutBeforeStart) return { kind: "stopped", reason: this.#stopReason };
+    const isOverBeforeStart = this.#stopReason === "over" && programEnd.kind === "failed";
+    if (this.#stopReason !== null && !isOverBeforeStart) return { kind: "stopped", reason: this.#stopReason };
     if (end.kind === "signalled") {
       const reason = ranOutOfMemory(end) ? undefined : REASONS_OF_SIGNALS[end.signal];
       return reason === undefined ? { kind: "signalled", signal: end.signal } : { kind: "stopped", reason };
@@ -218,21 +220,21 @@ export class TypstProcess {
 
   async #passOutputOn(stream: Readable | null): Promise<ReadOutput> {
     let bytes = 0;
-    let taken: AppendResult = "kept";
+    let accepted: AppendResult = "kept";
     let failure: unknown = null;
     let isCutShort = false;
     try {
       for await (const chunk of stream?.iterator({ destroyOnReturn: false }) ?? []) {
         if (bytes === 0) this.#readings?.readMemory();
         bytes += chunk.length;
-        const output = await this.#output?.promise;
+        const sink = await this.#sink?.promise;
         try {
-          taken = (await output?.append(chunk)) ?? "kept";
+          accepted = (await sink?.append(chunk)) ?? "kept";
         } catch (error) {
           failure = error;
         }
-        if (taken === "kept" && failure === null) continue;
-        this.stop(taken === "too-large" ? "output-too-large" : "no-room");
+        if (accepted === "kept" && failure === null) continue;
+        this.stop(accepted === "kept" ? "no-room" : accepted);
         break;
       }
     } catch {
@@ -241,7 +243,7 @@ export class TypstProcess {
     }
     // The rest is read to its end and dropped: only then is no process of the render left.
     stream?.resume();
-    return { bytes, taken, failure, isCutShort };
+    return { bytes, accepted, failure, isCutShort };
   }
 
   /** @returns a function that ends the watch, which begins when a thread may have used up its time */
@@ -257,22 +259,24 @@ export class TypstProcess {
   }
 
   /** @returns a function that ends the watch */
-  #watchFiles({ directory, maxFiles, hasRoomFor }: FilesWatch): () => void {
+  #watchPages({ maxFiles, admit }: PageLimits): () => void {
+    const { outputDirectory } = this.directory;
+    if (outputDirectory === null) return () => {};
     let isWatching = true;
     let before: ReadonlyMap<string, number> = new Map();
     /** Typst opens no page again. Without this, a document of many pages would be looked at with the square of them. */
     const complete = new Map<string, number>();
     const poll = async (): Promise<void> => {
-      const found = await listOutputFiles(directory, maxFiles, complete).catch(() => null);
+      const found = await listOutputFiles(outputDirectory, maxFiles, complete).catch(() => null);
       for (const [name, size] of found?.sizes ?? [])
         if (size > 0 && before.get(name) === size) complete.set(name, size);
       before = found?.sizes ?? before;
       // The last count may finish after the watch was stopped: it must not stop the process.
       if (!isWatching) return;
       this.#filesBytes = found?.bytes ?? this.#filesBytes;
+      const accepted = admit(this.#filesBytes);
       if (found?.areMore) this.stop("too-many-files");
-      else if (this.#filesBytes > this.#options.maxOutputBytes) this.stop("output-too-large");
-      else if (!hasRoomFor(this.#filesBytes)) this.stop("no-room");
+      else if (accepted !== "kept") this.stop(accepted);
       else timer = setTimeout(() => void poll(), OUTPUT_DIRECTORY_POLL_MILLISECONDS);
     };
     let timer = setTimeout(() => void poll(), OUTPUT_DIRECTORY_POLL_MILLISECONDS);

@@ -16,12 +16,6 @@ import { type TextFifo, TypstProcess } from "./process.ts";
 const MAX_REMOVE_TRIES = 600;
 const REMOVE_RETRY_MILLISECONDS = 1000;
 
-export interface PreparedRender {
-  readonly renderDirectory: RenderDirectory;
-  readonly process: TypstProcess;
-  readonly threads: number;
-}
-
 export class TypstSupervisor {
   readonly #settings: BackendSettings;
   readonly #sandbox: Sandbox;
@@ -40,54 +34,52 @@ export class TypstSupervisor {
   }
 
   /** @param when "ahead" if there is no request yet: the process finds its fonts, then waits */
-  async start(command: RenderCommand, when: "now" | "ahead" = "now", threads = 1): Promise<PreparedRender> {
+  async start(command: RenderCommand, when: "now" | "ahead" = "now", threads = 1): Promise<TypstProcess> {
     if (this.#launcher.isClosed) throw new ServiceFailure("the backend is ending");
     const makesFiles = isArchive(command.output);
     let kept = makesFiles ? undefined : this.#directories.pop();
     while (kept !== undefined && !kept.reuse()) kept = this.#directories.pop();
-    const renderDirectory = kept ?? (await RenderDirectory.create(this.#settings.workDirectory, makesFiles));
+    const directory = kept ?? (await RenderDirectory.create(this.#settings.workDirectory, makesFiles));
     try {
       const argumentsOf = (paths: TypstPaths) => renderArguments(this.#settings, paths, command, { threads });
       // The request's own fonts are not there yet, so a process that needs them cannot find its fonts ahead.
-      const fifoName = when === "now" || command.fontCount > 0 ? null : await renderDirectory.addFifo(this.#fifoStock);
+      const fifoName = when === "now" || command.fontCount > 0 ? null : await directory.addFifo(this.#fifoStock);
       const textFifo =
-        fifoName === null ? null : { path: join(renderDirectory.root, fifoName), mainText: waitingText(fifoName) };
-      return { renderDirectory, process: this.startIn(renderDirectory, argumentsOf, textFifo, threads), threads };
+        fifoName === null ? null : { path: join(directory.root, fifoName), mainText: waitingText(fifoName) };
+      return this.startIn(directory, argumentsOf, textFifo, threads);
     } catch (error) {
-      await renderDirectory.remove();
+      await directory.remove();
       throw error;
     }
   }
 
   /** Never throws: the process reports a failure. */
   startIn(
-    renderDirectory: RenderDirectory,
+    directory: RenderDirectory,
     argumentsOf: (paths: TypstPaths) => readonly string[],
     textFifo: TextFifo | null = null,
     threads = 1,
   ): TypstProcess {
-    const typstArguments = argumentsOf(this.#sandbox.view(renderDirectory));
-    const process = new TypstProcess({
+    const typstArguments = argumentsOf(this.#sandbox.view(directory));
+    return new TypstProcess({
       launcher: this.#launcher,
       sandbox: this.#sandbox,
-      command: this.#sandbox.programCommand(renderDirectory, typstArguments, { threads }),
-      maxOutputBytes: this.#settings.limits.max_output_bytes,
-      textFifo,
+      command: this.#sandbox.programCommand(directory, typstArguments, { threads }),
+      ...{ directory, threads, textFifo },
       ...(threads > 1 && { maxThreadSeconds: this.#settings.renderCpuSeconds }),
     });
-    renderDirectory.addUser(process);
-    return process;
   }
 
   /** Never rejects. */
-  discard({ process, renderDirectory }: Omit<PreparedRender, "threads">): Promise<void> {
+  discard(process: TypstProcess): Promise<void> {
+    const { directory } = process;
     const work = async () => {
       // The answer goes first: clearing the directory of an invoice takes half a millisecond (2026-11-21).
       await nextTurn();
       if (!process.hasEnded) await process.discard();
-      const isKept = !this.#isClosed && (await renderDirectory.keep());
-      if (isKept && !this.#isClosed) this.#directories.push(renderDirectory);
-      else await this.#remove(renderDirectory);
+      const isKept = !this.#isClosed && (await directory.keep());
+      if (isKept && !this.#isClosed) this.#directories.push(directory);
+      else await this.#remove(directory);
     };
     const discarding = work().finally(() => this.#discarding.delete(discarding));
     this.#discarding.add(discarding);
@@ -100,10 +92,10 @@ export class TypstSupervisor {
   }
 
   /** Without descriptors, or on a read-only disk, it fails for a while. The next start removes what is left. */
-  async #remove(renderDirectory: RenderDirectory): Promise<void> {
+  async #remove(directory: RenderDirectory): Promise<void> {
     for (let tries = 0; tries < MAX_REMOVE_TRIES; tries++) {
       try {
-        return await renderDirectory.remove();
+        return await directory.remove();
       } catch {
         if (this.#isClosed) return;
       }

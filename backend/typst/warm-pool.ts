@@ -1,8 +1,9 @@
 /** Typst processes that are started, after a render, for the next request with the same command line. */
 import { isArchive } from "../../rules/output-options.ts";
 import type { RenderCommand } from "../../typst/command-line.ts";
+import type { TypstProcess } from "./process.ts";
 import type { RenderThreads } from "./render-threads.ts";
-import type { PreparedRender, TypstSupervisor } from "./supervisor.ts";
+import type { TypstSupervisor } from "./supervisor.ts";
 
 /** Time for the answer to leave: the next process takes a core for some 10 ms. */
 const START_DELAY_MILLISECONDS = 3;
@@ -18,7 +19,7 @@ interface WaitingProcess {
   readonly key: string;
   readonly hasFonts: boolean;
   readonly threads: number;
-  readonly prepared: Promise<PreparedRender>;
+  readonly process: Promise<TypstProcess>;
 }
 
 export interface WarmPoolOptions {
@@ -54,16 +55,18 @@ export class WarmPool {
     return this.#takes;
   }
 
-  /** Null if no process waits that is right for the render, which has its slot. Never rejects. */
-  async take(command: RenderCommand, threads: number): Promise<PreparedRender | null> {
+  /** A process for a render that has its slot: one that waits, if it is right for it, or a new one. */
+  async take(command: RenderCommand): Promise<{ readonly process: TypstProcess; readonly hasWaited: boolean }> {
+    const { supervisor, threads: threadsOf } = this.#options;
+    const threads = threadsOf.forOutput(command.output);
     for (;;) {
       const found = this.#choose(command, threads);
-      if (found === undefined) return null;
+      if (found === undefined) return { process: await supervisor.start(command, "now", threads), hasWaited: false };
       this.#waiting.splice(this.#waiting.indexOf(found), 1);
-      const prepared = await found.prepared.catch(() => null);
-      if (prepared !== null && !prepared.process.hasEnded) {
+      const process = await found.process.catch(() => null);
+      if (process !== null && !process.hasEnded) {
         this.#takes++;
-        return prepared;
+        return { process, hasWaited: true };
       }
       // This process could not be started, or has ended while it waited.
       this.#discard(found);
@@ -91,11 +94,11 @@ export class WarmPool {
       const isFull = this.#waiting.length >= maxWaiting;
       if (isFull && oldest !== undefined && !this.#givesWay(oldest, { key, threads })) return;
       const hasFonts = queue.running < slots;
-      const prepared = supervisor.start(command, hasFonts ? "ahead" : "now", threads);
-      const waiting = { key, hasFonts, threads, prepared };
+      const process = supervisor.start(command, hasFonts ? "ahead" : "now", threads);
+      const waiting = { key, hasFonts, threads, process };
       this.#waiting.push(waiting);
-      void prepared
-        .then(({ process }) => process.ended)
+      void process
+        .then(({ ended }) => ended)
         .catch(() => {})
         .then(() => this.#remove(waiting));
       this.#discardOldest(this.#waiting.length - maxWaiting);
@@ -133,10 +136,10 @@ export class WarmPool {
     for (const waiting of this.#waiting.splice(0, Math.max(0, count))) this.#discard(waiting);
   }
 
-  #discard({ prepared }: WaitingProcess): void {
+  #discard({ process }: WaitingProcess): void {
     // A process that could not be started has left nothing behind.
-    const discarding = prepared
-      .then((render) => this.#options.supervisor.discard(render))
+    const discarding = process
+      .then((started) => this.#options.supervisor.discard(started))
       .catch(() => {})
       .finally(() => this.#discarding.delete(discarding));
     this.#discarding.add(discarding);

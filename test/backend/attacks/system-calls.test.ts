@@ -35,21 +35,21 @@ async function openStage(mode: SandboxMode) {
   /** Runs a Perl program as Typst is run: from standard input, in the sandbox, under the same limits. */
   async function run(program: string): Promise<{ end: TypstEnd; output: string }> {
     const command = sandbox.programCommand(project, ["-"]);
-    const maxOutputBytes = settings.limits.max_output_bytes;
-    const running = new TypstProcess({ launcher, sandbox, command, maxOutputBytes, textFifo: null });
+    const running = new TypstProcess({ launcher, sandbox, command, directory: project });
     const callNumbers = Object.entries(numbers()).map(([name, number]) => `${name} => ${number}`);
     const head = `$| = 1; our %number = (${callNumbers.join(", ")}); our $output = "${outputDirectory}";`;
     let output = "";
     const { end } = await running.perform({
-      input: [Buffer.from(`${head}\n${program}`)],
-      timeoutMilliseconds: 60_000,
-      output: {
+      programText: [Buffer.from(`${head}\n${program}`)],
+      over: AbortSignal.timeout(60_000),
+      sink: {
         append: async (chunk) => {
           output += chunk.toString("latin1");
           return "kept";
         },
+        end: async () => "kept",
       },
-      files: { directory: outputPath, maxFiles: MAX_FILES, hasRoomFor: () => true },
+      pages: { maxFiles: MAX_FILES, admit: () => "kept" },
     });
     return { end, output };
   }

@@ -317,7 +317,7 @@ describe("packPages", () => {
 
   it.each([1000, 300 * KIBIBYTE])("stops when the render is over: pages of %i bytes", async (size) => {
     for (const format of ["png", "svg"] as const) {
-      expect((await pack([randomBytes(size)], format, { signal: AbortSignal.abort() })).result).toBe("stopped");
+      expect((await pack([randomBytes(size)], format, { signal: AbortSignal.abort() })).result).toBe("over");
     }
   });
 
@@ -329,7 +329,7 @@ describe("packPages", () => {
     };
     // Five steps each time. The first has three pieces, since the resolution goes into it.
     for (const times of [0, 1, 7, 8, 14]) {
-      expect((await pack([page], "png", { signal: overAfter(times) })).result, String(times)).toBe("stopped");
+      expect((await pack([page], "png", { signal: overAfter(times) })).result, String(times)).toBe("over");
     }
     expect((await pack([page], "png", { signal: overAfter(15) })).result).toBe("kept");
   });
@@ -362,9 +362,9 @@ async function outcomeOf(
   const disk = new ByteBudget(diskBytes, diskBytes);
   const archive = new Spool({ directory: tmpdir(), maxOutputBytes: LIMIT, memory, disk }, "caller");
   onTestFinished(() => archive.close());
-  const hasRoomFor = (bytes: number) => bytes <= roomBytes;
+  const admit = (bytes: number) => (bytes <= roomBytes ? "kept" : "no-room");
   const time = new TimeLimit(SETTINGS, clientGone);
-  const outcome = await packArchive(SETTINGS, { directory, wanted, hasRoomFor, threads: 2 }, archive, time);
+  const outcome = await packArchive(SETTINGS, { directory, wanted, admit, threads: 2 }, archive, time);
   return { outcome, archive };
 }
 

@@ -1,6 +1,7 @@
 /** What each end of a Typst process is, as far as only the backend knows. `over-http/failed-renders.test.ts` makes these ends really happen. */
 import { expect, it } from "vitest";
-import { CLIENT_GONE, endOfRender, failByTimeout } from "../../../backend/render/outcome.ts";
+import { CLIENT_GONE, endOfRender } from "../../../backend/render/outcome.ts";
+import { TimeLimit } from "../../../backend/render/render-time.ts";
 import { readBackendSettings } from "../../../backend/settings.ts";
 import type { StopReason, TypstEnd, TypstReport } from "../../../backend/typst/process.ts";
 
@@ -15,8 +16,10 @@ const SETTINGS = readBackendSettings({
 
 const MEASURED = { outputBytes: 100, ranOutOfMemory: false, peakMemoryBytes: null } as const;
 
+const time = new TimeLimit(SETTINGS, new AbortController().signal);
+
 const failure = (end: TypstEnd, measured: Partial<TypstReport> = {}) =>
-  endOfRender({ end, ...MEASURED, ...measured }, SETTINGS, SETTINGS.renderTimeoutSeconds);
+  endOfRender({ end, ...MEASURED, ...measured }, SETTINGS, time);
 
 /** A refusal with a code, a context, and words in its detail. */
 const refusal = (code: string, context: object, words = /./) => ({
@@ -36,7 +39,7 @@ it.each([
   ["processor_time", /11 seconds of processor time/],
   ["writing_files", / 15 seconds/],
 ] as const)("a timeout of %s says which limit it was, and its number", (cause, words) => {
-  expect(failByTimeout(cause, SETTINGS, SETTINGS.renderTimeoutSeconds)).toEqual(timeout(words));
+  expect(time.failure(cause)).toEqual(timeout(words));
 });
 
 const exited = (exitCode: number): TypstEnd => ({ kind: "exited", exitCode });
@@ -46,11 +49,10 @@ const NO_MEMORY = { ranOutOfMemory: true };
 
 it.each<[string, TypstEnd, Partial<TypstReport>, object]>([
   ["exits", exited(1), {}, exited(1)],
-  ["is stopped for its client", stopped("client-gone"), {}, CLIENT_GONE],
-  ["is stopped at the timeout", stopped("render-timeout"), {}, timeout(/ 31 seconds/)],
+  ["is stopped at the timeout", stopped("over"), {}, timeout(/ 31 seconds/)],
   ["is stopped for its processor time", stopped("processor-time"), {}, timeout(/11 seconds of processor time/)],
-  ["is stopped for its size", stopped("output-too-large"), { outputBytes: 9000 }, tooLarge(9000)],
-  ["is stopped for its size, of which less is known", stopped("output-too-large"), {}, tooLarge(LIMIT + 1)],
+  ["is stopped for its size", stopped("too-large"), { outputBytes: 9000 }, tooLarge(9000)],
+  ["is stopped for its size, of which less is known", stopped("too-large"), {}, tooLarge(LIMIT + 1)],
   ["is stopped for its files", stopped("too-many-files"), {}, TOO_MANY_FILES],
   ["is stopped for want of room", stopped("no-room"), {}, NO_ROOM],
   ["is killed by SIGSEGV", killed("SIGSEGV"), {}, RENDER_FAILED],
@@ -62,6 +64,11 @@ it.each<[string, TypstEnd, Partial<TypstReport>, object]>([
   ["is killed by SIGSYS without memory", killed("SIGSYS"), NO_MEMORY, OUT_OF_MEMORY],
 ])("a process that %s", (_how, end, measured, expected) => {
   expect(failure(end, measured)).toEqual(expected);
+});
+
+it("a process that is stopped for its client has no answer", () => {
+  const report = { end: stopped("over"), ...MEASURED };
+  expect(endOfRender(report, SETTINGS, new TimeLimit(SETTINGS, AbortSignal.abort()))).toBe(CLIENT_GONE);
 });
 
 it("a process that was discarded was not one that a request needs", () => {

@@ -1,8 +1,8 @@
 /** How long a render may go on, what it is answered when it may not, and how long its phases took. */
 import { once } from "node:events";
 import { expect, it, onTestFinished, vi } from "vitest";
-import { CLIENT_GONE, MAX_FILL_SECONDS } from "../../../backend/render/outcome.ts";
-import { PhaseTimer, phaseSeconds, TimeLimit } from "../../../backend/render/render-time.ts";
+import { CLIENT_GONE } from "../../../backend/render/outcome.ts";
+import { MAX_FILL_SECONDS, PhaseTimer, phaseSeconds, TimeLimit } from "../../../backend/render/render-time.ts";
 import { readBackendSettings } from "../../../backend/settings.ts";
 import { problem } from "../../../rules/problem.ts";
 
@@ -11,7 +11,7 @@ const settingsOf = (timeoutSeconds: string, cpuSeconds: string) =>
 
 /** A clock of timers that stands still until the test advances it. */
 function stopTimers(): void {
-  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
   onTestFinished(() => void vi.useRealTimers());
 }
 
@@ -21,23 +21,38 @@ async function untilStopped(over: AbortSignal): Promise<null> {
   return null;
 }
 
-it("is the render timeout, from the start", () => {
+it("ends with the render timeout, from the start, with a problem", () => {
+  stopTimers();
   const time = new TimeLimit(settingsOf("600", "300"), new AbortController().signal);
-  expect(time.millisecondsLeft).toBeLessThanOrEqual(600_000);
-  expect(time.millisecondsLeft).toBeGreaterThan(300_000);
-  expect(time.over.aborted).toBe(false);
+  vi.advanceTimersByTime(599_999);
+  expect([time.isOver, time.over.aborted]).toEqual([false, false]);
+  vi.advanceTimersByTime(1);
+  expect([time.isOver, time.over.aborted]).toEqual([true, true]);
+  expect(time.failure()).toMatchObject({ problem: { cause: "wall_clock", context: { timeout_secs: 600 } } });
 });
 
-it("ends after the render timeout, with a problem", async () => {
-  const time = new TimeLimit(settingsOf("1", "1"), new AbortController().signal);
-  await expect.poll(() => time.over.aborted).toBe(true);
-  await expect.poll(() => time.millisecondsLeft).toBe(1);
-  expect(time.failure()).toMatchObject({ problem: { cause: "wall_clock", context: { timeout_secs: 1 } } });
+it("is over by the clock even if its timer cannot fire", () => {
+  const clock = vi.spyOn(performance, "now").mockReturnValue(0);
+  onTestFinished(() => clock.mockRestore());
+  const time = new TimeLimit(settingsOf("600", "300"), new AbortController().signal);
+  clock.mockReturnValue(600_000);
+  expect([time.isOver, time.over.aborted]).toEqual([true, false]);
 });
 
-it("is shorter if the edge left less of it, and then the document is not to blame", async () => {
+it("leaves no timer and no listener when the render has ended", () => {
+  stopTimers();
+  const client = new AbortController();
+  const time = new TimeLimit(settingsOf("600", "300"), client.signal);
+  time.end();
+  client.abort();
+  expect([vi.getTimerCount(), time.over.aborted]).toEqual([0, false]);
+});
+
+it("is shorter if the edge left less of it, and then the document is not to blame", () => {
+  stopTimers();
   const time = new TimeLimit(settingsOf("600", "300"), new AbortController().signal, 1);
-  expect(time.millisecondsLeft).toBeLessThanOrEqual(1000);
+  vi.advanceTimersByTime(1000);
+  expect(time.isOver).toBe(true);
   expect(time.failure()).toMatchObject({ problem: { code: "render_queue_full", cause: "time_budget" } });
   expect(time.failure("processor_time")).toMatchObject({
     problem: { code: "render_timeout", context: { timeout_secs: 600 } },
@@ -48,11 +63,10 @@ it.each([
   ["writing_files", 600, MAX_FILL_SECONDS],
   ["wall_clock", 1, 1],
 ])("stops the writing of files, and says why: %s", async (cause, timeout_secs, stopSeconds) => {
-  const time = new TimeLimit(settingsOf(String(timeout_secs), "1"), new AbortController().signal);
   stopTimers();
+  const time = new TimeLimit(settingsOf(String(timeout_secs), "1"), new AbortController().signal);
   const filling = time.limitFill(untilStopped);
   await vi.advanceTimersByTimeAsync(stopSeconds * 1000);
-  expect(time.over.aborted).toBe(false);
   expect(await filling).toMatchObject({ problem: { cause, context: { timeout_secs } } });
 });
 

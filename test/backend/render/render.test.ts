@@ -29,7 +29,7 @@ async function openResources() {
   });
   const budget = () => new ByteBudget(1e9, 1e9);
   const [tempSpace, outputMemory] = [budget(), budget()];
-  return { launcher, settings, sandbox, supervisor, threads, warmPool, workDirectoryWatch, tempSpace, outputMemory };
+  return { launcher, settings, sandbox, supervisor, warmPool, workDirectoryWatch, tempSpace, outputMemory };
 }
 
 function validRequest(request: object): ValidRequest {
@@ -44,7 +44,7 @@ async function loseWaiting({ settings, supervisor }: RenderResources, output: Ou
   const lost = await supervisor.start({ output, fontCount: 0 }, "ahead");
   await expect.poll(() => typstProcessesOf(settings.workDirectory)).toHaveLength(1);
   for (const pid of typstProcessesOf(settings.workDirectory)) process.kill(pid, "SIGKILL");
-  await expect.poll(() => lost.process.hasEnded).toBe(true);
+  await expect.poll(() => lost.hasEnded).toBe(true);
   return lost;
 }
 
@@ -54,7 +54,7 @@ it("discards a process once that was lost while it waited, even if there can be 
   const resources = await openResources();
   const { supervisor, warmPool, tempSpace } = resources;
   const lost = await loseWaiting(resources, PDF);
-  vi.spyOn(warmPool, "take").mockResolvedValue(lost);
+  vi.spyOn(warmPool, "take").mockResolvedValue({ process: lost, hasWaited: true });
   vi.spyOn(supervisor, "start").mockRejectedValue(new Error("ENOSPC"));
   const discard = vi.spyOn(supervisor, "discard");
   await expect(render(resources, validRequest({ source: "x" }), NEVER)).rejects.toThrow("ENOSPC");
@@ -67,7 +67,7 @@ it("starts no second process before nothing is left of the first, whose files it
   const resources = await openResources();
   const { settings, supervisor, warmPool } = resources;
   const lost = await loseWaiting(resources, PAGES);
-  vi.spyOn(warmPool, "take").mockResolvedValue(lost);
+  vi.spyOn(warmPool, "take").mockResolvedValue({ process: lost, hasWaited: true });
   const start = supervisor.start.bind(supervisor);
   const seen: string[][] = [];
   vi.spyOn(supervisor, "start").mockImplementation(async (...parameters) => {

@@ -16,7 +16,7 @@ import { listSharedLibraries, type SandboxMode } from "../../../backend/sandbox/
 import { stackMap } from "../../../backend/sandbox/sandbox-root.ts";
 import { readBackendSettings } from "../../../backend/settings.ts";
 import { trySandbox } from "../../../backend/typst/choose-sandbox.ts";
-import { DISCARD_OUTPUT, type TypstEnd, TypstProcess } from "../../../backend/typst/process.ts";
+import { type TypstEnd, TypstProcess } from "../../../backend/typst/process.ts";
 import { TypstSupervisor } from "../../../backend/typst/supervisor.ts";
 import { RenderDirectory } from "../../../backend/work-directory/render-directory.ts";
 import type { Output } from "../../../rules/output-options.ts";
@@ -74,13 +74,8 @@ describe("the probe", () => {
 async function compileIn({ settings, sandbox, launcher }: TestSandbox, project: RenderDirectory, source: string) {
   const typstArguments = renderArguments(settings, sandbox.view(project), { output: PDF, fontCount: 0 });
   const command = sandbox.programCommand(project, typstArguments);
-  const maxOutputBytes = settings.limits.max_output_bytes;
-  const running = new TypstProcess({ launcher, sandbox, command, maxOutputBytes, textFifo: null });
-  const { end } = await running.perform({
-    input: [Buffer.from(source)],
-    timeoutMilliseconds: 600_000,
-    output: DISCARD_OUTPUT,
-  });
+  const running = new TypstProcess({ launcher, sandbox, command, directory: project });
+  const { end } = await running.perform({ programText: [Buffer.from(source)], over: AbortSignal.timeout(600_000) });
   return end;
 }
 

@@ -2,7 +2,7 @@
 import { readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
-import { DISCARD_OUTPUT, type TypstProcess } from "../../../backend/typst/process.ts";
+import type { TypstProcess } from "../../../backend/typst/process.ts";
 import { TypstSupervisor } from "../../../backend/typst/supervisor.ts";
 import type { RenderDirectory } from "../../../backend/work-directory/render-directory.ts";
 import { DEFAULT_LIMITS } from "../../../rules/limits.ts";
@@ -16,11 +16,7 @@ import { eachSandbox, openTestSandbox, PAGES, PDF, SANDBOXES } from "../../suppo
 const COMMAND: RenderCommand = { output: PDF, fontCount: 0 };
 
 function perform(process: TypstProcess, source = "Hello") {
-  return process.perform({
-    input: [Buffer.from(source)],
-    timeoutMilliseconds: 60_000,
-    output: DISCARD_OUTPUT,
-  });
+  return process.perform({ programText: [Buffer.from(source)], over: AbortSignal.timeout(60_000) });
 }
 
 /** Writes files with these keys, and the data. */
@@ -44,21 +40,21 @@ eachSandbox(describe, SANDBOXES)("in %s, a render directory", (mode) => {
   it("serves the next render when its process has ended by itself", async () => {
     const { supervisor, start } = await openSupervisor();
     const first = await start("ahead");
-    await perform(first.process);
+    await perform(first);
     await supervisor.discard(first);
-    expect((await start()).renderDirectory).toBe(first.renderDirectory);
+    expect((await start()).directory).toBe(first.directory);
   });
 
   it("serves the next render without the files and folders of this one", async () => {
     const { supervisor, start } = await openSupervisor();
     const first = await start();
-    await fill(first.renderDirectory, ["a.txt", "lib/a.txt", "lib/deep/b.txt", "fonts/c.otf"]);
-    await perform(first.process, '#read("lib/deep/b.txt")');
+    await fill(first.directory, ["a.txt", "lib/a.txt", "lib/deep/b.txt", "fonts/c.otf"]);
+    await perform(first, '#read("lib/deep/b.txt")');
     await supervisor.discard(first);
-    const { renderDirectory } = await start();
-    expect(renderDirectory).toBe(first.renderDirectory);
-    expect(await readdir(renderDirectory.root)).toEqual([]);
-    expect(await fill(renderDirectory, ["a.txt", "lib/a.txt", "lib/deep/b.txt", "fonts/c.otf"])).toBe(null);
+    const { directory } = await start();
+    expect(directory).toBe(first.directory);
+    expect(await readdir(directory.root)).toEqual([]);
+    expect(await fill(directory, ["a.txt", "lib/a.txt", "lib/deep/b.txt", "fonts/c.otf"])).toBe(null);
   });
 
   it.each([
@@ -67,12 +63,12 @@ eachSandbox(describe, SANDBOXES)("in %s, a render directory", (mode) => {
   ])("serves no other render when %s", async (_case, keys, planted) => {
     const { supervisor, start } = await openSupervisor();
     const first = await start();
-    const { root } = first.renderDirectory;
-    await fill(first.renderDirectory, keys);
+    const { root } = first.directory;
+    await fill(first.directory, keys);
     if (planted !== "") await writeFile(join(root, planted), "");
-    await perform(first.process);
+    await perform(first);
     await supervisor.discard(first);
-    expect((await start()).renderDirectory).not.toBe(first.renderDirectory);
+    expect((await start()).directory).not.toBe(first.directory);
     await expect(readdir(root)).rejects.toThrow("ENOENT");
   });
 
@@ -81,20 +77,20 @@ eachSandbox(describe, SANDBOXES)("in %s, a render directory", (mode) => {
     async (when) => {
       const { settings, supervisor, start } = await openSupervisor();
       const first = await start(when);
-      const killed = perform(first.process, ENDLESS);
+      const killed = perform(first, ENDLESS);
       await expect.poll(() => typstProcessesOf(settings.workDirectory)).toHaveLength(1);
-      first.process.stop("client-gone");
+      first.stop("over");
       expect((await killed).end.kind).toBe("stopped");
       await supervisor.discard(first);
-      expect((await start(when)).renderDirectory).not.toBe(first.renderDirectory);
+      expect((await start(when)).directory).not.toBe(first.directory);
     },
   );
 
   it("is removed later if that is not possible at once, for lack of descriptors for example", async () => {
     const { supervisor } = await openSupervisor();
     const first = await supervisor.start({ output: PAGES, fontCount: 0 });
-    const { root, outputDirectory } = first.renderDirectory;
-    vi.spyOn(first.renderDirectory, "remove").mockRejectedValueOnce(new Error("EMFILE"));
+    const { root, outputDirectory } = first.directory;
+    vi.spyOn(first.directory, "remove").mockRejectedValueOnce(new Error("EMFILE"));
     await supervisor.discard(first);
     for (const directory of [root, outputDirectory ?? ""]) await expect(readdir(directory)).rejects.toThrow("ENOENT");
   });
@@ -102,10 +98,10 @@ eachSandbox(describe, SANDBOXES)("in %s, a render directory", (mode) => {
   it("serves no other render when a second process in it was killed", async () => {
     const { supervisor, start } = await openSupervisor();
     const first = await start();
-    await perform(first.process);
-    const second = supervisor.startIn(first.renderDirectory, () => ["compile", "-", "-"]);
+    await perform(first);
+    const second = supervisor.startIn(first.directory, () => ["compile", "-", "-"]);
     await second.discard();
     await supervisor.discard(first);
-    expect((await start()).renderDirectory).not.toBe(first.renderDirectory);
+    expect((await start()).directory).not.toBe(first.directory);
   });
 });
