@@ -63,7 +63,7 @@ export const BACKEND_INTEGER_SETTINGS = {
     max: 64 * 1024 ** 3,
     meaning: "address space of one Typst process; a render that needs more gets 422",
   },
-  // A render within the other limits needs at most 4 s for text, 8 s for 48 PNG pages at 300 ppi (2026-11-21).
+  // A render within the other limits needs at most 4 s for text, 8 s for 48 PNG pages at 300 ppi.
   renderCpuSeconds: {
     setting: "SERVICE_RENDER_CPU_SECONDS",
     default: DEFAULT_RENDER_USE.cpuSeconds,
@@ -141,7 +141,7 @@ export interface BackendSettings extends Readonly<Record<keyof typeof BACKEND_IN
   readonly fontPaths: readonly string[];
   /** A folder of vendored Typst packages; null if no package can be imported. */
   readonly packagePath: string | null;
-  /** It is emptied at start. If it holds anything else, the backend does not start. */
+  /** The backend empties this directory at start. It does not start if the directory holds anything of others. */
   readonly workDirectory: string;
   /** A fixed date for documents, in seconds since 1970; null for the current time. */
   readonly creationTimestampSeconds: number | null;

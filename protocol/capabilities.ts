@@ -136,7 +136,7 @@ export function capabilityDifferences(all: readonly Capabilities[]): string[] {
   const names = all.map((one) => new Set(namesOf(one)));
   const every = new Set(names.flatMap((known) => [...known]));
   const differing = [...every].filter((name) => !names.every((known) => known.has(name)));
-  // Of a font, the variants are not shown: they are there to be compared.
+  // A font is shown without its variants, which are only there to be compared.
   return [...new Set(differing.map((name) => name.split("\n")[0] ?? ""))].sort();
 }
 

@@ -11,7 +11,7 @@ export const FILE_MEDIA_TYPES = {
   zip: "application/zip",
 } as const satisfies Record<FileExtension, string>;
 
-/** Of a file whose request suggests no name. */
+/** The name of a file whose request suggests none. */
 export const DEFAULT_STEM = "document";
 
 export function fileExtensionOf(contentType: string | null): FileExtension | null {

@@ -34,7 +34,7 @@ export const REQUEST_ID_PATTERN = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$
 /** From a backend to the edge, in a problem: its code, so that the edge can log it without reading the body. */
 export const PROBLEM_CODE_HEADER = "X-Service-Problem-Code";
 
-/** The same for its cause, if it has one. */
+/** Names the cause of a problem, if it has one. */
 export const PROBLEM_CAUSE_HEADER = "X-Service-Problem-Cause";
 
 export const COMMON_HEADERS = { "X-Content-Type-Options": "nosniff" } as const;

@@ -35,7 +35,7 @@ const TRAILING = /[.\s\u200c\u200d]+$/;
 const JOINERS = /[\u200c\u200d]/g;
 /** Device names of Windows, with any extension and any spaces before it. Superscript digits count as digits. */
 const RESERVED_STEM = /^(?:con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[0-9\u00b9\u00b2\u00b3])\s*(?:\.|$)/i;
-/** What clients that do not know `filename*` (RFC 6266, section 4.3) cannot read. */
+/** Characters that clients without `filename*` (RFC 6266, section 4.3) cannot read. */
 const NOT_ASCII = /[^ -~]/gu;
 
 /**
@@ -53,7 +53,7 @@ function dispositionOf(suggestion: string, extension: FileExtension): string {
   return create(name, { type, fallback: name.replace(NOT_ASCII, "_") });
 }
 
-/** Of files for which no name is suggested: nearly all. */
+/** Ready-made values for files without a suggested name, which nearly all are. */
 const UNNAMED: Readonly<Record<FileExtension, string>> = {
   pdf: dispositionOf("", "pdf"),
   png: dispositionOf("", "png"),

@@ -103,7 +103,7 @@ function hasKnownVersions({ rules_version, output_rules }: PublishedConstraints)
 }
 
 function bodyOf(request: unknown): Uint8Array {
-  // Not `instanceof`: bytes of another realm, such as those of a test in jsdom, are bytes too.
+  // Not `instanceof`: that would miss bytes of another realm, such as those of a test in jsdom.
   if (ArrayBuffer.isView(request)) return new Uint8Array(request.buffer, request.byteOffset, request.byteLength);
   return new TextEncoder().encode(typeof request === "string" ? request : writeJsonText(request));
 }

@@ -4,7 +4,7 @@
  */
 import { type Environment, type IntegerSetting, readIntegerSettings, SettingError } from "./settings.ts";
 
-/** What an answer may take beside waiting for a slot and rendering: sending the body, and trying a second backend. */
+/** Time of an answer for sending the body and trying a second backend, without waiting for a slot and rendering. */
 const MARGIN_SECONDS = 10;
 /** The part of it that one backend may take. The rest is for another one. */
 const ANSWER_MARGIN_SECONDS = 5;
@@ -75,7 +75,7 @@ export const MAX_UPLOAD_MILLISECONDS = MAX_BODY_MILLISECONDS + 5000;
 /** A slower link than this is not expected: 100 kB/s. */
 const MIN_BYTES_PER_MILLISECOND = 100;
 
-/** What is in between buffers megabytes, so the edge does not see how slow the link is once it has sent a body. */
+/** Proxies in between buffer megabytes, so the edge cannot tell from a sent body how slow the link is. */
 export function longestTransitMilliseconds(bytes: number): number {
   return Math.min(MAX_BODY_MILLISECONDS, bytes / MIN_BYTES_PER_MILLISECOND);
 }

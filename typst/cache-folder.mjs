@@ -31,7 +31,7 @@ function homeOfUser() {
   }
 }
 
-/** It may be impossible to make: whatever is kept there must be dispensable. @param {Environment} env */
+/** The user's cache folder. It may be impossible to make, so keep nothing vital there. @param {Environment} env */
 export function cacheFolder(env = process.env) {
   const xdgCacheHome = env.XDG_CACHE_HOME ?? "";
   const home = homeFolder(env);

@@ -12,7 +12,7 @@ import type { PdfVerdict } from "./finished-pdf/finished-pdf.ts";
 
 export interface Compilation {
   readonly exitCode: number;
-  /** Of all outputs together, before or after they are completed and packed: the most that is known. */
+  /** The size of all outputs together, before or after they are completed and packed: the largest that is known. */
   readonly outputBytes: number;
   /** Null unless these are the pages of an archive, counted. */
   readonly pageCount: number | null;

@@ -18,7 +18,7 @@ export function parseSandboxChoice(setting) {
   return SANDBOX_CHOICES.find((choice) => choice === (setting || "bubblewrap"));
 }
 
-/** That of `nobody` on most systems. It has no meaning outside the sandbox's own user namespace. */
+/** The user id of `nobody` on most systems. It has no meaning outside the sandbox's own user namespace. */
 const USER_ID = "65534";
 
 export const NETWORK_ARGUMENT = "--unshare-net";

@@ -62,7 +62,7 @@ function decimalOf(opacity: number): string {
   return opacity.toFixed(OPACITY_DIGITS).replace(/\.?0+$/, "");
 }
 
-/** What is no number is the highest, as in the sRGB that Typst makes of `oklab()`. */
+/** NaN becomes the highest value, as in the sRGB that Typst makes of `oklab()`. */
 function hexOf(components: Components): string {
   const bytes = components.map((component) => (component < 1 ? Math.round(255 * Math.max(0, component)) : 255));
   return `#${Buffer.from(bytes).toString("hex")}`;

@@ -20,7 +20,7 @@
  */
 import { type SvgColor, svgColorOf } from "./svg-colors.ts";
 
-/** Of web pages, mail and telephones. Each other one may run something in the page or start a program. */
+/** Schemes that links may keep. Any other may run something in the page or start a program. */
 const LINK_SCHEMES: readonly string[] = ["http", "https", "mailto", "tel"];
 const LONGEST_SCHEME = Math.max(...LINK_SCHEMES.map(({ length }) => length));
 
@@ -79,7 +79,7 @@ const SCHEME = /^[a-z][a-z0-9+.-]*$/;
 /** Where a scheme ends. Browsers ignore spaces before an address, and tabs and line ends anywhere in it. */
 const NOT_IN_SCHEME = /[^A-Za-z0-9+.\- \t\n\r]/;
 
-/** What the next chunk may complete to a token or to what a value may not hold. None is the end of a complete one. */
+/** Ends of a chunk that the next chunk may complete to a token, or to text that a value may not hold. */
 const INCOMPLETE: ReadonlySet<string> = new Set(
   [...Object.keys(STATE_AFTER.markup), "&quot;", "\xef\xbf\xbe"].flatMap((whole) =>
     Array.from(whole.slice(1), (_, index) => whole.slice(0, index + 1)),

@@ -17,7 +17,7 @@ export interface EntryContent {
 export interface ZipEntry extends EntryContent {
   readonly name: string;
   readonly method: ZipMethod;
-  /** Of its local header, from the beginning of the archive. */
+  /** Where the local header begins, counted from the beginning of the archive. */
   readonly offset: number;
 }
 
@@ -62,7 +62,7 @@ export function centralDirectory(entries: readonly ZipEntry[], offset: number): 
   return Buffer.concat([...headers, ...end, littleEndian(4, bytes, offset), littleEndian(2, 0)]);
 }
 
-/** The same in local and central header. */
+/** The fields that an entry's local header and its central header share. */
 function sharedFields(name: string, method: ZipMethod, { crc, bytes, packedBytes }: EntryContent): Buffer {
   return Buffer.concat([
     littleEndian(2, VERSION, method === DEFLATED ? HAS_DESCRIPTOR : 0, method, ...MODIFIED),

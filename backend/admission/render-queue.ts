@@ -300,7 +300,7 @@ export class RenderQueue {
     const remembered = this.#callers.get(caller);
     if (remembered !== undefined) return remembered;
     if (this.#callers.size >= MAX_KNOWN_CALLERS) {
-      // Of those that are idle, the one that was first seen longest ago: maps keep the order of insertion.
+      // Forget the idle caller that was first seen longest ago: maps keep the order of insertion.
       const [forgotten] = [...this.#callers].find(([, { isIdle }]) => isIdle) ?? [];
       if (forgotten !== undefined) this.#callers.delete(forgotten);
     }

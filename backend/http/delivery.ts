@@ -75,7 +75,7 @@ export class Deliveries {
   }
 }
 
-/** Its beginning is read before anything is sent. @returns the error if it cannot be read */
+/** Reads the beginning of a file before anything is sent. @returns the error if the file cannot be read */
 async function openFile(file: Spool): Promise<Readable | Error> {
   const chunks = file.read();
   try {

@@ -137,7 +137,7 @@ export class ShellReport {
   }
 
   parseEnd(word: string): ProgramEnd | null {
-    // Of a sandbox that was killed, something may go on writing for a moment.
+    // A part of a killed sandbox may go on writing for a moment.
     const [before = "", report = ""] = this.#tail.split(`${word} `);
     const status = Number(/^\d+(?=\n)/.exec(report) ?? Number.NaN);
     if (Number.isNaN(status)) return null;

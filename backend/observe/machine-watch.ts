@@ -9,7 +9,7 @@ const INTERVAL_MILLISECONDS = 5000;
  * Typst cannot start its other threads, it goes on with one.
  */
 const PROCESSES_PER_RENDER = 6;
-/** Some still arrive after `/ready` has said 503, and some processes are started ahead. */
+/** Renders to keep room for: some arrive after `/ready` has said 503, and some processes are started ahead. */
 const RENDERS_AHEAD = 4;
 
 export type Shortage = Extract<UnavailableCause, "disk_full" | "process_limit">;

@@ -98,7 +98,7 @@ function isExempt(): boolean {
   return process.getuid?.() === 0 && /^\s*0\s+0\s/.test(readProc("self/uid_map"));
 }
 
-/** Of the machine, or of this one's namespace of processes; infinite if the kernel does not say. */
+/** Counts the tasks of the machine, or of our namespace of processes; infinite if the kernel does not say. */
 function countAllTasks(): number {
   const total = /^(?:\S+ ){3}\d+\/(\d+) /.exec(readProc("loadavg"))?.[1];
   return Number(total) > 0 ? Number(total) : Number.POSITIVE_INFINITY;

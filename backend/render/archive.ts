@@ -63,7 +63,7 @@ export interface WrittenPages {
   readonly directory: string;
   readonly wanted: Output;
   readonly admit: PageLimits["admit"];
-  /** Of the render, which Typst uses no longer. */
+  /** The render's threads, which Typst no longer uses. */
   readonly threads: number;
 }
 
@@ -271,7 +271,7 @@ async function readSmallFile(path: string): Promise<Buffer | null> {
   }
 }
 
-/** One read may give less than there is. @returns how many bytes there are: fewer than the buffer has only at the file's end */
+/** Fills the buffer, because one read may give less. @returns how many bytes: fewer only at the file's end */
 async function readFully(file: FileHandle, buffer: Buffer, position: number): Promise<number> {
   let size = 0;
   for (let bytesRead = 1; bytesRead > 0 && size < buffer.length; size += bytesRead) {

@@ -29,7 +29,7 @@ export function refuse(problem: Problem) {
   return { kind: "refused", problem } as const satisfies RenderFailure;
 }
 
-/** Of a render whose time is over. */
+/** How a render fails whose time is over. */
 interface UsedTime {
   failure(cause?: TimeoutCause): RenderFailure;
 }

@@ -7,7 +7,7 @@ import { readProc } from "../processes/proc.ts";
 import type { BackendSettings } from "../settings.ts";
 import { findMachineFacts, type MachineFacts, type Trial, tryProgram } from "./trial.ts";
 
-/** Of the kernel's settings, null is one that this kernel does not have. */
+/** The kernel's settings; null for one that this kernel does not have. */
 export interface BubblewrapFacts extends MachineFacts {
   readonly bubblewrap: Trial;
   /** One of the files of /proc/sys that bubblewrap must read. */

@@ -15,7 +15,7 @@ const MAX_PROCESSES = 1024;
 
 const KIBIBYTE = 1024;
 
-/** Of its limited memory. Typst needs a small part of the usual 8 MiB; more makes the sandbox's stack map short. */
+/** The largest stack. Typst needs a small part of the usual 8 MiB; more makes the sandbox's stack map short. */
 const MAX_STACK_BYTES = 256 * KIBIBYTE ** 2;
 
 /** Lower than the maximum if this process may not raise its own. */

@@ -48,7 +48,7 @@ const NUMBER_OFFSET = 0;
 const ARCHITECTURE_OFFSET = 4;
 const ARGUMENTS_OFFSET = 16;
 const ARGUMENT_BYTES = 8;
-/** Both processors are little-endian. */
+/** Filters are written little-endian, as both supported processors read them. */
 const HALF_OFFSETS = { lower: 0, upper: 4 } as const;
 
 /** Instruction codes of <linux/bpf_common.h>. */

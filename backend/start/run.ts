@@ -21,7 +21,7 @@ const IDLE_POLL_MILLISECONDS = 20;
 /** How long connections may take to close once no render is left. */
 const CLOSE_MILLISECONDS = 2000;
 
-/** Its lines have the form of pino's. */
+/** Reports dropped log lines in the form of pino's lines. */
 const LOG_OUTPUT = new LogOutput(process.stdout, (lines) =>
   JSON.stringify({ level: 40, time: Date.now(), pid: process.pid, lines, msg: "log lines were dropped" }),
 );

@@ -126,7 +126,7 @@ export function parseFontList(list: string): FontFamily[] {
   }));
 }
 
-/** One for each style. Of a font with an axis for italics or slant, Typst does not list the style without it. */
+/** One variant for each style. Typst does not list the upright style of a font with an axis for italics or slant. */
 function variantsOf(font: string): FontVariant[] {
   const range = { weight: rangeOf(font, "Weight", 400), stretch_percent: rangeOf(font, "Stretch", 100) };
   const named = /Style: (Normal|Italic|Oblique)/.exec(font)?.[1]?.toLowerCase();

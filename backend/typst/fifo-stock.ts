@@ -55,7 +55,7 @@ export class FifoStock implements FifoSource {
       return newName;
     } catch {
       if (existsSync(path)) this.#names.push(name);
-      // This FIFO has been removed, so the others probably have been, too.
+      // If this FIFO has been removed, the others probably have been as well.
       else this.#names = [];
       return null;
     }

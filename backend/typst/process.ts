@@ -48,7 +48,7 @@ export interface TypstTask {
   readonly pages?: PageLimits | null;
 }
 
-/** Of our own limits on processor time and on the size of files. Any other signal says nothing of a limit. */
+/** Signals of our own limits on processor time and on the size of files. No other signal is about a limit. */
 const REASONS_OF_SIGNALS: Readonly<Record<string, StopReason>> = {
   SIGXCPU: "processor-time",
   SIGXFSZ: "too-large",
@@ -82,7 +82,7 @@ export interface ProcessOptions {
   readonly threads?: number;
   /** Null if it reads its program text from standard input. */
   readonly textFifo?: TextFifo | null;
-  /** Of each thread, where there are several: the kernel limits only their sum. */
+  /** The processor time of each of several threads: the kernel limits only their sum. */
   readonly maxThreadSeconds?: number;
 }
 
@@ -90,7 +90,7 @@ export interface ProcessOptions {
 const OUT_OF_MEMORY = /^memory allocation of \d+ bytes failed/m;
 const OUTPUT_DIRECTORY_POLL_MILLISECONDS = 25;
 const FIRST_MEMORY_MILLISECONDS = 50;
-/** Of a longer render the last reading is as recent as a quarter of its time. */
+/** The last reading of a longer render is at most a quarter of its time old. */
 const MEMORY_PART_OF_TIME = 1 / 4;
 const THREAD_TIME_INTERVAL_MILLISECONDS = 250;
 /** More than the programs between the shell that starts it and Typst in any sandbox. */
@@ -197,7 +197,7 @@ export class TypstProcess {
     if (accepted !== "kept") return { kind: "stopped", reason: accepted };
     const end = exposeLaunchFailure(programEnd, this.#options.sandbox);
     if (end.kind !== "failed" && this.#stopReason === null && !this.#isTextDelivered) {
-      // So the template is not to blame.
+      // The template is not to blame for such an end.
       return { kind: "not-begun", error: new ServiceFailure("Typst ended before it had its program text") };
     }
     if (end.kind === "exited") {
@@ -294,7 +294,7 @@ function ranOutOfMemory(end: ProgramEnd): boolean {
 /** With these, launchers and the loader exit if they cannot run a program. Typst exits with 0, 1 or 2. */
 const LAUNCH_FAILURE_EXIT_CODES: readonly number[] = [126, 127];
 
-/** Of a shell that cannot run a program, or of the loader. */
+/** The complaint of a shell that cannot run a program, or of the loader. */
 const LAUNCH_COMPLAINT = /^(?:\S*sh: |\S+: error while loading shared libraries: )/;
 
 /** Launchers become Typst, or exit with its code. If one of them has failed, Typst never ran. */
@@ -313,7 +313,7 @@ export function exposeLaunchFailure(end: ProgramEnd, { launchers }: Pick<Sandbox
  */
 class Readings {
   readonly #name: string;
-  /** Of the program that was started; once it is known, of Typst. */
+  /** The process id of the started program; of Typst itself, once it is known. */
   #pid: number | null = null;
   #bytes: number | null = null;
   readonly #started = performance.now();

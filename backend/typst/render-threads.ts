@@ -1,7 +1,7 @@
 /** How many threads a render gets: an equal share of the slots, for which there are cores, as far as it has memory for them. */
 import type { Output } from "../../rules/output-options.ts";
 
-/** Of the address space: the thread's stack of 2 MiB, and the region from which glibc serves it alone. */
+/** Address space of one thread: its stack of 2 MiB, and the region from which glibc serves it alone. */
 const THREAD_BYTES = 66 * 1024 ** 2;
 /** A4, in points. Typst does not say how large the pages are before it makes them. */
 const PAGE_POINTS = 595 * 842;
@@ -28,7 +28,7 @@ export class RenderThreads {
     this.#cores = cores;
   }
 
-  /** Of a render that begins now, or whose process starts ahead of it. */
+  /** The threads of a render that begins now, or whose process starts before its request. */
   forOutput(output: Output): number {
     const pixels = output.format === "png" ? PAGE_POINTS * (output.ppi / POINTS_PER_INCH) ** 2 : 0;
     const threadsWithRoom = 1 + Math.floor(this.#maxBytes / (THREAD_BYTES + pixels * BYTES_PER_PIXEL));

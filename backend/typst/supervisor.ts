@@ -74,7 +74,7 @@ export class TypstSupervisor {
   discard(process: TypstProcess): Promise<void> {
     const { directory } = process;
     const work = async () => {
-      // The answer goes first: clearing the directory of an invoice takes half a millisecond (2026-11-21).
+      // The answer goes first: clearing the directory of an invoice takes half a millisecond.
       await nextTurn();
       if (!process.hasEnded) await process.discard();
       const isKept = !this.#isClosed && (await directory.keep());

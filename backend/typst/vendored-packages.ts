@@ -26,7 +26,7 @@ const lockedPackage = v.object({
   requested: v.boolean(),
   registry: v.pipe(v.string(), v.url()),
   archive_sha256: sha256,
-  /** Of what is on disk: the SHA-256 of what `sha256sum` prints for its files in the order of their names. */
+  /** The SHA-256 of what `sha256sum` prints for the package's files on disk, in the order of their names. */
   content_sha256: sha256,
   imports: v.array(specText),
 });

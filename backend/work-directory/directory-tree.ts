@@ -11,7 +11,7 @@ import { LoopTurns } from "./loop-turns.ts";
 import { MAX_DIRECTORY_BYTES } from "./paths.ts";
 
 const DIRECTORY_BYTES = 4096;
-/** So few are made and removed at once: neither our thread nor those of Node are worth it. */
+/** Up to this many directories are made and removed synchronously: to hand them to a thread costs more. */
 export const FEW_DIRECTORIES = 16;
 
 const NEVER = new AbortController().signal;
@@ -40,7 +40,7 @@ export function directoriesOf(files: readonly string[]): string[] {
   return [...directories];
 }
 
-/** Those of 64 of the longest keys. A deployment may allow more keys, which share most of theirs unless someone attacks. */
+/** As many as 64 of the longest keys name. More keys share most of their directories, unless someone attacks. */
 const MAX_DIRECTORIES = MAX_DIRECTORY_BYTES / DIRECTORY_BYTES;
 
 /** The first file with which there are more directories than there may be; null if all may be made. */
@@ -79,7 +79,7 @@ export async function makeDirectories(root: string, files: readonly string[], si
   }
 }
 
-/** Those that exist, which must be empty. @throws DirectoryError for the first one that cannot be removed. */
+/** Removes the directories that exist, which must be empty. @throws DirectoryError for the first that stays. */
 export async function removeDirectories(root: string, files: readonly string[]): Promise<void> {
   if (countNamedDirectories(files) > FEW_DIRECTORIES) return runOnThread("remove", root, files, NEVER);
   const turns = new LoopTurns();
@@ -135,7 +135,7 @@ export async function removeOutputFiles(directory: string): Promise<void> {
 /** For `directory-thread.ts`. */
 export interface DirectoryJob {
   readonly id: number;
-  /** `remove-files` removes the root, too. */
+  /** `remove-files` also removes the root. */
   readonly kind: "make" | "remove" | "remove-files";
   readonly root: string;
   readonly files: readonly string[];

@@ -7,7 +7,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 const MAX_TURN_MILLISECONDS = 5;
 const MAX_TURN_BYTES = 1024 ** 2;
 
-/** Each waits for the one before it, so that a turn of the loop has at most one of all that give way. */
+/** The last job that gives way. Each waits for the one before it, so a turn of the loop has at most one of them. */
 let lastTurn: Promise<unknown> = Promise.resolve();
 
 export class LoopTurns {

@@ -72,7 +72,7 @@ export function identityOf({ dev, ino, birthtimeMs }: Stats): string {
 
 /** With less, files of renders cannot be written: most take less, and a larger output is a file. */
 const FULL_DISK_BYTES = 1024 * 1024;
-/** The same for inodes. A render takes one for each of its files, directories and pages. */
+/** Fewer free inodes than this are a full disk. A render takes one for each of its files, directories and pages. */
 const FULL_DISK_INODES = 16;
 
 /** The free space in bytes; infinite on a file system without a size, such as ramfs or a tmpfs with `size=0`. */

@@ -79,7 +79,7 @@ function briefReason(broken: BrokenRule): string {
   }
 }
 
-/** The same with the numbers of the document, and what helps. @param pages of the request */
+/** Describes the broken rule with the numbers of the document, and says what helps. @param pages of the request */
 export function describeInFull(
   broken: BrokenRule,
   { standards, pages }: { readonly standards: readonly PdfStandard[]; readonly pages: string | null },

@@ -6,7 +6,7 @@ import { type PdfBracket, type PdfTokenReader, PdfTokens } from "./pdf-tokens.ts
 
 export type PdfEntry =
   | { readonly kind: "name"; readonly name: string }
-  /** Of a reference, the number of its object. */
+  /** A number, or the number of the object that a reference names. */
   | { readonly kind: "number"; readonly value: number }
   /** The first numbers of an array. */
   | { readonly kind: "numbers"; readonly values: readonly number[] }
@@ -40,7 +40,7 @@ export const TRAILER = 0;
 const KEYWORDS = ["obj", "endobj", "trailer", "startxref"];
 const LANGUAGE_KEY = "Lang";
 
-/** Those of a rectangle. */
+/** Numbers of an array that are kept: a rectangle has four. */
 const MAX_NUMBERS = 4;
 const MAX_LANGUAGE_BYTES = 64;
 

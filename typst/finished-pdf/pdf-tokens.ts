@@ -63,7 +63,7 @@ const CODE = {
 
 const SPACE = 1;
 const DELIMITER = 2;
-/** Of each byte: zero for what words are made of. */
+/** The kind of each byte: zero if it can be part of a word. */
 const KINDS = new Uint8Array(256);
 for (const code of [0x00, 0x09, 0x0a, 0x0c, 0x0d, 0x20]) KINDS[code] = SPACE;
 for (const character of "()<>[]{}/%") KINDS[character.charCodeAt(0)] = DELIMITER;
@@ -376,7 +376,7 @@ function keyOf(length: number, first: number): number {
 
 const CHARACTERS_AT_ONCE = 4096;
 
-/** One character for each byte. */
+/** Decodes bytes as Latin-1: one character for each byte. */
 function textOf(bytes: ArrayLike<number>, length: number): string {
   let text = "";
   for (let start = 0; start < length; start += CHARACTERS_AT_ONCE) {

@@ -12,7 +12,7 @@ const MAX_RANGES = 100_000;
 const MAX_CODE_POINT = 0x10ffff;
 /** For characters beyond U+FFFF as well. In the second, all characters of a group have one glyph. */
 const WHOLE_FORMATS: ReadonlySet<number> = new Set([12, 13]);
-/** Of platform and encoding: Unicode, and those of Windows for it. */
+/** Whether platform and encoding say Unicode: its own platform, or Windows with one of its encodings for Unicode. */
 const IS_UNICODE = (platform: number, encoding: number) =>
   platform === 0 || (platform === 3 && [1, 10].includes(encoding));
 
@@ -40,7 +40,7 @@ export function charactersOf(view: DataView, tables: ReadonlyMap<string, number>
       const isUnicode = IS_UNICODE(view.getUint16(record), view.getUint16(record + 2));
       if (isUnicode) offsets.add(table + view.getUint32(record + 4));
     }
-    // What a table in another format has, the one for all of Unicode has, too.
+    // The table for all of Unicode also has the characters of tables in other formats.
     const whole = [...offsets].filter((offset) => WHOLE_FORMATS.has(view.getUint16(offset)));
     const subtables = whole.length > 0 ? whole : [...offsets];
     return joinRanges(subtables.flatMap((offset) => readSubtable(view, offset)));

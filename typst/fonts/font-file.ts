@@ -19,7 +19,7 @@ const VERSIONS: ReadonlySet<number> = new Set([0x00010000, 0x74727565, 0x4f54544
 const MAX_AXES = 64;
 const FVAR_VERSION = 0x00010000;
 const FIXED_ONE = 0x10000;
-/** Of the oldest version of the table `OS/2`. */
+/** The size of the table `OS/2` in its oldest version. */
 const OS2_BYTES = 78;
 const NAME = { family: 1, full: 4, postScript: 6 } as const;
 const PLATFORM = { unicode: 0, macintosh: 1, windows: 3 } as const;
@@ -35,7 +35,7 @@ export interface FontVariant {
 
 export interface FontFace {
   readonly family: string;
-  /** One for each style that it has; empty if Typst knows the font by a list. */
+  /** One variant for each style of the font; empty if Typst knows the font by a list. */
   readonly variants: readonly FontVariant[];
   /** Of fonts that fit equally well, Typst prefers a variable one. */
   readonly isVariable: boolean;

@@ -6,7 +6,7 @@
 import { hasCharacter } from "./characters.ts";
 import type { FontFace } from "./font-file.ts";
 
-/** Each with one of its first letters: those after it are examples of the script. */
+/** Scripts, each with one of its first letters: the letters after it are examples of the script. */
 const FIRST_LETTERS = {
   Adlm: 0x1e900,
   Arab: 0x0621,
@@ -79,12 +79,12 @@ function isOfTypst(codePoint: number): boolean {
   return codePoint < FIRST_EMOJI && OF_TYPST.test(String.fromCodePoint(codePoint));
 }
 
-/** Each counts once. No text has more of them. */
+/** Characters after the Latin ones, which are in every font of Typst's own. */
 const BEYOND_LATIN = /[^\0-\u024f]/gu;
 const ESCAPE = /\\u(?:\{([0-9a-f]{1,6})\}|([0-9a-f]{4}))/gi;
 const MAX_CODE_POINT = 0x10ffff;
 
-/** The code points in texts that Typst's own fonts lack, as far as their scripts tell, those of escapes too. */
+/** The code points in texts, and in their escapes, that Typst's own fonts lack by their scripts. */
 export function charactersBeyondTypst(texts: readonly string[]): number[] {
   const found = new Set<number>();
   for (const text of texts) {
@@ -94,7 +94,7 @@ export function charactersBeyondTypst(texts: readonly string[]): number[] {
   return [...found].filter((codePoint) => codePoint <= MAX_CODE_POINT && !isOfTypst(codePoint));
 }
 
-/** Those whose letters join, move or merge: a font that does not do so writes them wrongly. */
+/** Scripts whose letters join, move or merge: a font that does not shape them writes them wrongly. */
 const SHAPED: ReadonlySet<Script> = new Set<Script>([
   ...(["Adlm", "Arab", "Mong", "Nkoo", "Rohg", "Syrc", "Thaa"] as const),
   ...(["Beng", "Deva", "Gujr", "Guru", "Knda", "Mlym", "Mtei", "Orya", "Sinh", "Taml", "Telu"] as const),
