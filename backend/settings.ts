@@ -79,7 +79,7 @@ export const BACKEND_INTEGER_SETTINGS = {
       max_output_bytes: LIMIT_SETTINGS.max_output_bytes.min,
     }),
     max: 1024 ** 4,
-    meaning: `temporary space of all renders together: files of requests, pages, and outputs of over 1 MiB until they are delivered; without room a render gets 429; at least \`SERVICE_MAX_REQUEST_BODY_BYTES\`, ${MAX_DIRECTORY_BYTES / 1024 ** 2} MiB for folders and twice \`SERVICE_MAX_OUTPUT_BYTES\` together`,
+    meaning: `temporary space of all renders: files of requests, pages, and outputs of over 1 MiB until they are delivered; without room a render gets 429; at least \`SERVICE_MAX_REQUEST_BODY_BYTES\`, ${MAX_DIRECTORY_BYTES / 1024 ** 2} MiB for folders and twice \`SERVICE_MAX_OUTPUT_BYTES\` together`,
   },
   deliverySilenceSeconds: {
     setting: "SERVICE_DELIVERY_SILENCE_SECONDS",
@@ -110,7 +110,7 @@ export const BACKEND_INTEGER_SETTINGS = {
     min: 0,
     max: 300,
     meaning:
-      "how long a backend still accepts renders after SIGTERM, while `/ready` says 503, so that its senders have time to notice",
+      "how long a backend still accepts renders after SIGTERM, while `/ready` says 503",
   },
   // Longer than a request may wait and render, so that a stopping backend finishes what it has accepted.
   graceSeconds: {

@@ -31,7 +31,7 @@ export const EDGE_INTEGER_SETTINGS = {
     min: 1,
     max: 65_536,
     meaning:
-      "renders that an isolate has under way at once, from their upload until an answer begins; one caller alone may have half of them. Where the edge runs alone, the limit on open files lowers it",
+      "renders under way in an isolate, from their upload until an answer begins; one caller alone may have half. The limit on open files lowers it for an edge alone",
   },
   rateLimitPeriodSeconds: {
     setting: "SERVICE_RATE_LIMIT_PERIOD_SECONDS",

@@ -7,5 +7,5 @@ export const IDLE_CONNECTION_SETTING = {
   min: 1,
   max: 3600,
   meaning:
-    "how long a connection without a request is kept: longer than the proxy in front keeps it, so 650 behind a load balancer of Google Cloud",
+    "how long a connection without a request is kept: longer than the proxy in front keeps it (650 behind a load balancer of Google Cloud)",
 } as const;

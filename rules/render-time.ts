@@ -25,7 +25,7 @@ export const RENDER_TIME_SETTINGS = {
     default: renderTimeout.default + QUEUE_MARGIN_SECONDS,
     min: 1,
     max: renderTimeout.max + QUEUE_MARGIN_SECONDS,
-    meaning: `how long a request waits for a slot before it gets 429. The default is ${QUEUE_MARGIN_SECONDS} seconds more than the render timeout, so that one flood of long renders keeps nobody else out`,
+    meaning: `how long a request waits for a slot before it gets 429. The default is ${QUEUE_MARGIN_SECONDS} seconds more than the render timeout: then one flood of long renders keeps nobody else out`,
   },
   renderTimeoutSeconds: renderTimeout,
 } as const satisfies Record<string, IntegerSetting & { meaning: string }>;
@@ -43,7 +43,7 @@ export const BACKEND_TIMEOUT_SETTING = {
   default: queueDeadlineSeconds.default + renderTimeoutSeconds.default + MARGIN_SECONDS,
   min: 1,
   max: queueDeadlineSeconds.max + renderTimeoutSeconds.max + MARGIN_SECONDS,
-  meaning: `how long the edge waits for the answer to begin, including all backends that it tries; must be more than the queue deadline and the render timeout together. The default is ${MARGIN_SECONDS} seconds more`,
+  meaning: `how long the edge waits for the answer to begin, for all backends that it tries; more than the queue deadline and the render timeout together. The default is ${MARGIN_SECONDS} seconds more`,
 } as const satisfies IntegerSetting & { meaning: string };
 
 export interface RenderTime extends Readonly<Record<keyof typeof RENDER_TIME_SETTINGS, number>> {
