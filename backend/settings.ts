@@ -109,8 +109,7 @@ export const BACKEND_INTEGER_SETTINGS = {
     default: 0,
     min: 0,
     max: 300,
-    meaning:
-      "how long a backend still accepts renders after SIGTERM, while `/ready` says 503",
+    meaning: "how long a backend still accepts renders after SIGTERM, while `/ready` says 503",
   },
   // Longer than a request may wait and render, so that a stopping backend finishes what it has accepted.
   graceSeconds: {
