@@ -1,8 +1,8 @@
 /**
- * A source below the root of its project: the document is the one of `typst compile --root`, what Typst says has the
- * author's lines, and nothing outside of the root is sent.
+ * A source below the root of its project: the document is the one of `typst compile --root`, and what Typst says has the
+ * author's lines.
  */
-import { chown, readdir, readFile, rename, rm, symlink, writeFile } from "node:fs/promises";
+import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { execa } from "execa";
 import { PNG } from "pngjs";
@@ -15,7 +15,6 @@ import {
   startWatching,
   writeProject,
 } from "../../../support/clients/command-line.ts";
-import { sendPdf, startScriptedService } from "../../../support/clients/scripted-service.ts";
 import { readPdf } from "../../../support/readers/pdf-reader.ts";
 import { readZip } from "../../../support/readers/zip-reader.ts";
 import { sharedService } from "../../../support/service/test-service.ts";
@@ -25,21 +24,8 @@ const url = (await sharedService()).edge.url.origin;
 /** The folder of the test is its home, so that a project is a folder in it. */
 async function inFolder(files: ProjectFiles) {
   const folder = await makeProject(files);
-  const run = (args: readonly string[], serviceUrl = url) =>
-    runCommand(folder, args, { env: { SERVICE_URL: serviceUrl } });
+  const run = (args: readonly string[]) => runCommand(folder, args, { env: { SERVICE_URL: url } });
   return { folder, run };
-}
-
-async function plan(files: ProjectFiles, args: readonly string[]) {
-  const { folder, run } = await inFolder(files);
-  const { stdout, stderr, exitCode } = await run(["render", ...args, "--dry-run"]);
-  return {
-    folder,
-    stderr,
-    stdout,
-    exitCode,
-    sent: [...stdout.matchAll(/^ {2}(?:source|file).* (\S+)$/gm)].map(([, key]) => key),
-  };
 }
 
 const LIBRARY = `#let letter(title, body) = {
@@ -169,184 +155,6 @@ describe("what Typst says of a source below the root", () => {
     expect(stderr).not.toContain("stdin");
     const { stdout } = await run(["check", "p/doc/a.typ", "--json"]);
     expect(JSON.parse(stdout).diagnostics).toMatchObject([{ file: "p/lib.typ", line: 1, column: 14 }]);
-  });
-});
-
-describe("the root is found", () => {
-  const SOURCE = { "p/doc/a.typ": '#import "../lib.typ": x', "p/lib.typ": "#let x = 1" };
-
-  it.each(["typst.toml", ".git/HEAD", ".renderignore"])("by %s above", async (mark) => {
-    const { sent, stdout, folder } = await plan({ ...SOURCE, [`p/${mark}`]: "" }, ["p/doc/a.typ"]);
-    expect(sent).toEqual(["p/doc/a.typ", "lib.typ"]);
-    expect(stdout).toContain(`note: The root is ${join(folder, "p")}, because p/doc/a.typ reads "../lib.typ".\n`);
-  });
-
-  it("for a path from the root, for the beginning of a computed one, and for one that a wrapper takes", async () => {
-    const files = { "p/typst.toml": "", "p/lib.typ": "#let x = 1", "p/img/a.png": dot };
-    const found = async (source: string) => (await plan({ ...files, "p/doc/a.typ": source }, ["p/doc/a.typ"])).stdout;
-    expect(await found('#import "/lib.typ": x')).toContain("note: The root is");
-    expect(await found('#image("../img/" + data.name)')).toContain("note: The root is");
-    expect(await found('#logo("/img/a.png")')).toContain("note: The root is");
-  });
-
-  it("only if the sources need it: otherwise the request is as ever", async () => {
-    const { run } = await inFolder({
-      "p/typst.toml": "",
-      "p/doc/a.typ": '#import "b.typ": x',
-      "p/doc/b.typ": "#let x = 1",
-    });
-    const service = await startScriptedService(sendPdf);
-    expect((await run(["render", "p/doc/a.typ"], service.url)).stderr).not.toContain("note");
-    expect(service.bodies).toEqual([
-      {
-        source: '#import "b.typ": x',
-        files: { "b.typ": { encoding: "text", content: "#let x = 1" } },
-        output: { format: "pdf" },
-      },
-    ]);
-  });
-
-  it("as the nearest with which all paths lead to something, those of the files that are read as well", async () => {
-    const files = {
-      "p/typst.toml": "",
-      "p/q/typst.toml": "",
-      "p/q/doc/a.typ": '#import "../lib.typ": x',
-      "p/q/lib.typ": '#import "../top.typ": x',
-    };
-    expect((await plan(files, ["p/q/doc/a.typ"])).sent).toEqual(["p/q/doc/a.typ", "lib.typ"]);
-    const { sent } = await plan({ ...files, "p/top.typ": "#let x = 1" }, ["p/q/doc/a.typ"]);
-    expect(sent).toEqual(["p/q/doc/a.typ", "q/lib.typ", "top.typ"]);
-  });
-
-  it.each<[string, ProjectFiles]>([
-    ["above the repository", { ...SOURCE, "p/typst.toml": "", "p/doc/.git/HEAD": "" }],
-    ["without a mark", SOURCE],
-  ])("never %s: then a note says which root reaches the file", async (_what, files) => {
-    const { stdout, sent } = await plan(files, ["p/doc/a.typ"]);
-    expect(sent).toEqual(["p/doc/a.typ"]);
-    expect(stdout).toContain('note: p/doc/a.typ:1 reads "../lib.typ", which is above the root; --root p reaches it.\n');
-  });
-
-  it("never in the home folder, unless it is named", async () => {
-    const files = { "typst.toml": "", ".git/HEAD": "", "doc/a.typ": '#read("../b.txt")', "b.txt": "b" };
-    const { sent, stdout } = await plan(files, ["doc/a.typ"]);
-    expect(sent).toEqual(["doc/a.typ"]);
-    expect(stdout).toContain("--root . reaches it.");
-    expect((await plan(files, ["doc/a.typ", "--root", "."])).sent).toEqual(["doc/a.typ", "b.txt"]);
-  });
-
-  it.skipIf(process.getuid?.() !== 0)("never in a folder of another user", async () => {
-    const { folder, run } = await inFolder({ ...SOURCE, "p/typst.toml": "" });
-    await chown(join(folder, "p"), 12345, 12345);
-    expect((await run(["render", "p/doc/a.typ", "--dry-run"])).stdout).not.toContain("lib.typ\n");
-  });
-});
-
-describe("nothing outside of the root is sent", () => {
-  const HOSTILE = { "secret.txt": "SECRET", "p/doc/a.typ": '#read("../b.txt")' };
-
-  it.each([
-    ["/", /^--root \/ is the whole file system: name the folder of the project\./],
-    ["link/..", /^--root link\/\.\. does not hold the source, p\/doc\/a\.typ\./],
-    ["to-root", /^--root to-root is the whole file system/],
-    ["q", /^--root q does not hold the source/],
-    ["secret.txt", /^--root secret\.txt is not a folder\./],
-    ["gone", /^--root gone is not a folder\./],
-  ])("--root %s is refused", async (root, message) => {
-    const { folder, run } = await inFolder({ ...HOSTILE, "p/b.txt": "b", "q/deep/c.txt": "c" });
-    await symlink("q/deep", join(folder, "link"));
-    await symlink("/", join(folder, "to-root"));
-    const service = await startScriptedService(sendPdf);
-    const { stderr, exitCode } = await run(["render", "p/doc/a.typ", "--root", root], service.url);
-    expect(stderr).toMatch(message);
-    expect(exitCode).toBe(2);
-    expect(service.requests).toHaveLength(0);
-  });
-
-  it.each<[string, string, string]>([
-    ["a link to a file", "p/b.txt", "../secret.txt"],
-    ["a link to a folder above it", "p/sub", ".."],
-  ])("by %s", async (_what, place, target) => {
-    const { folder, run } = await inFolder({
-      "secret.txt": "SECRET",
-      "p/typst.toml": "",
-      "p/doc/a.typ": '#read("../b.txt") #read("/sub/secret.txt")',
-    });
-    await symlink(target, join(folder, place));
-    for (const root of [[], ["--root", "p"]]) {
-      const service = await startScriptedService(sendPdf);
-      const { stderr, exitCode } = await run(["render", "p/doc/a.typ", ...root], service.url);
-      expect(stderr).toMatch(/^(?:b|sub\/secret)\.txt is not sent: a link leads out of/);
-      expect(exitCode).toBe(2);
-      expect(service.requests).toHaveLength(0);
-    }
-  });
-
-  it("by .. after a link, by a mark that a link makes, or by a path in typst.toml", async () => {
-    const { folder, run } = await inFolder({
-      "secret.txt": "SECRET",
-      "other/deep/x.txt": "x",
-      "p/typst.toml": '[template]\npath = "../.."\nentrypoint = "../secret.txt"\n[package]\nentrypoint = "/etc/passwd"',
-      "p/lib.typ":
-        '#read("../secret.txt") #read("link/../../secret.txt") #read("/../secret.txt") #read("/../../etc/passwd")',
-      "p/doc/a.typ": '#import "../lib.typ"',
-    });
-    await symlink("../other/deep", join(folder, "p/link"));
-    const service = await startScriptedService(sendPdf);
-    await run(["render", "p/doc/a.typ"], service.url);
-    await run(["render", "p/doc/a.typ", "--root", "p"], service.url);
-    expect(service.bodies.map(({ files }) => Object.keys(files))).toEqual([
-      ["doc/a.typ", "lib.typ"],
-      ["doc/a.typ", "lib.typ"],
-    ]);
-    expect(JSON.stringify(service.bodies)).not.toContain("SECRET");
-  });
-
-  it("by a folder of packages that is a link", async () => {
-    const { folder, run } = await inFolder({
-      "elsewhere/local/x/1.0.0/typst.toml": '[package]\nname = "x"\nversion = "1.0.0"\nentrypoint = "x.typ"\n',
-      "elsewhere/local/x/1.0.0/x.typ": "SECRET",
-      "p/typst.toml": "",
-      "p/doc/a.typ": '#import "@local/x:1.0.0"\n#import "../lib.typ"',
-      "p/lib.typ": "",
-    });
-    const sent = async () => {
-      const service = await startScriptedService(sendPdf);
-      await run(["render", "p/doc/a.typ"], service.url);
-      return JSON.stringify(service.bodies);
-    };
-    await symlink("../elsewhere", join(folder, "p/packages"));
-    expect(await sent()).not.toContain("SECRET");
-    await rm(join(folder, "p/packages"));
-    await rename(join(folder, "elsewhere"), join(folder, "p/packages"));
-    expect(await sent()).toContain("SECRET");
-  });
-
-  it("by --files", async () => {
-    const { run } = await inFolder({ ...HOSTILE, "p/b.txt": "b" });
-    const named = async (...args: string[]) => run(["render", "p/doc/a.typ", ...args, "--dry-run"]);
-    expect((await named("--files", "../b.txt")).stderr).toMatch(
-      /must be in its folder, .*p\/doc; --root names another one\./,
-    );
-    expect((await named("--files", "../b.txt", "--root", "p")).stdout).toContain("b.txt");
-    expect((await named("--files", "../../secret.txt", "--root", "p")).stderr).toMatch(/must be in its folder/);
-  });
-
-  it("by a found root what is hidden or ignored, unless --files names it; by a named root it is", async () => {
-    const files = {
-      "p/.git/config": "TOKEN",
-      "p/.gitignore": "local.yaml",
-      "p/.env": "TOKEN",
-      "p/local.yaml": "TOKEN",
-      "p/lib.typ": "",
-      "p/doc/a.typ": '#import "../lib.typ"\n#read("../.env")\n#yaml("../local.yaml")\n#read("/.git/config")',
-    };
-    const { sent, stdout } = await plan(files, ["p/doc/a.typ"]);
-    expect(sent).toEqual(["p/doc/a.typ", "lib.typ"]);
-    expect(stdout).toContain(
-      'note: p/doc/a.typ:2 reads "../.env", which is hidden or ignored, and above the folder of the source: to send it',
-    );
-    expect((await plan(files, ["p/doc/a.typ", "--root", "p"])).sent).toContain("local.yaml");
   });
 });
 
