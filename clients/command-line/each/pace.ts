@@ -21,10 +21,10 @@ export class Pace {
     return this.#queue.concurrency;
   }
 
-  /** Puts a task at the end, or, if it has been refused before, in front of the others. */
-  add(task: () => Promise<void>, isAgain = false): void {
+  /** Puts a task at the end: also one that was refused, so that a document that is refused for good keeps no other back. */
+  add(task: () => Promise<void>): void {
     // The task reports its own failures.
-    void this.#queue.add(task, { priority: isAgain ? 1 : 0 });
+    void this.#queue.add(task);
   }
 
   recordSuccess(): void {

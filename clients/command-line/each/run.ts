@@ -223,7 +223,7 @@ export class EachRun {
     const who = failure instanceof Error ? "A gateway in front of the service" : "The service";
     const asked = askedWaitSeconds(failure) ?? backoffSeconds(attempt);
     this.#wait(Math.max(asked, MIN_BUSY_WAIT_SECONDS), `${who} is busy`);
-    this.#pace.add(() => this.#attempt(document, attempt + 1, isLast), true);
+    this.#pace.add(() => this.#attempt(document, attempt + 1, isLast));
     return true;
   }
 
