@@ -128,5 +128,5 @@ ENV SERVICE_HOST=:: \
 EXPOSE 8788
 HEALTHCHECK --interval=10s --timeout=3s --start-period=10s \
   CMD ["bash", "-c", "exec 3<>/dev/tcp/127.0.0.1/8788 && printf 'GET /ready HTTP/1.1\\r\\nHost: localhost\\r\\nConnection: close\\r\\n\\r\\n' >&3 && grep -q '^HTTP/1.1 200' <&3"]
-# On SIGTERM the backend finishes its renders and ends.
-CMD ["node", "backend/main.ts"]
+# On SIGTERM the backend finishes its renders and ends. Its heap never needs more, whatever is set: bodies are outside of it.
+CMD ["node", "--max-old-space-size=256", "backend/main.ts"]

@@ -20,6 +20,8 @@ make_fifos() {
 # start <directory> <commands> <program> [argument ...]: what fails before the program runs is reported, not `started`.
 start() {
   (
+    # Where memory is short, the kernel takes this program before the backend. Not everywhere is there such a file.
+    { echo 1000 >/proc/self/oom_score_adj; } 2>/dev/null
     exec <"$input" >"$output" && cd "$1" && eval "$2" && echo started >&2 && shift 2 && exec "$@"
   ) &
 }

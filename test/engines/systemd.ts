@@ -108,10 +108,31 @@ export async function trySystemd({ suite, systemd }: (typeof SYSTEMS)[number], c
   await expectNoLoss(underKill, "kill -9 of a backend", say);
   // Until it is started again, its result is that of the kill.
   for (const unit of BACKENDS) await untilReady(leader, unit);
+  await tryComebacks(leader, shell, say);
   await inside("systemctl", "stop", ...EDGES, ...BACKENDS);
   const results = await inside("systemctl", "show", "--property=Result", "--value", ...EDGES, ...BACKENDS);
   if (results.split(/\s+/).some((result) => result !== "success")) throw new Error(`stopped with ${results}`);
   say("stop: every unit ends with success");
+}
+
+/** A backend whose event loop stands still, and one that cannot start for longer than systemd usually tries. */
+async function tryComebacks(leader: number, shell: (script: string) => Promise<string>, say: Context["say"]) {
+  const [backend = ""] = BACKENDS;
+  const folder = "/run/systemd/system/document-rendering-backend@.service.d";
+  const seconds = `mkdir ${folder}; printf '[Service]\nWatchdogSec=6s\n' >${folder}/seconds.conf; systemctl daemon-reload`;
+  await shell(`${seconds}; systemctl restart ${backend}`);
+  await untilReady(leader, backend);
+  const restarts = async () => Number(await shell(`systemctl show --property=NRestarts --value ${backend}`));
+  const underStall = await startLoad(leader, PROXY_URL, 100);
+  await shell(`kill -STOP $(systemctl show --property=MainPID --value ${backend})`);
+  await until("the watchdog", async () => (await restarts()) === 1);
+  await expectNoLoss(underStall, "the event loop of a backend stands still until the watchdog ends it", say);
+  await untilReady(leader, backend);
+  await shell(`mv /usr/local/bin/typst /usr/local/bin/missing; systemctl kill --signal=KILL ${backend}`);
+  await until("ten starts that fail", async () => (await restarts()) > 10);
+  await shell("mv /usr/local/bin/missing /usr/local/bin/typst");
+  await untilReady(leader, backend);
+  say("a backend that could not start ten times serves as soon as it can");
 }
 
 async function untilReady(leader: number, unit: string): Promise<void> {

@@ -176,6 +176,11 @@ eachSandbox(describe, SANDBOXES)("a Typst in %s", (mode) => {
     expect([command.environment, command.arguments.includes("--clearenv")]).toEqual([{}, true]);
   });
 
+  it("is what the kernel takes first where memory is short", async () => {
+    const { pid } = await waitingTypst(mode);
+    expect(readProc(`${pid}/oom_score_adj`)).toBe("1000\n");
+  });
+
   it("ends with the process that started it, even if nothing cleans up", async () => {
     const { pid } = await waitingTypst(mode);
     const ancestors = [pid];

@@ -3,6 +3,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
+import { LIMIT_SETTINGS } from "../../../rules/limits.ts";
 import {
   backendStopSeconds,
   deployedBackendSettings,
@@ -10,6 +11,7 @@ import {
   edgeStopSeconds,
   readEnvironment,
 } from "../../support/deploy/deployed-settings.ts";
+import { imageCommand } from "../../support/deploy/dockerfile.ts";
 
 const FOLDER = fileURLToPath(new URL("../../../deploy/systemd", import.meta.url));
 const BACKEND = "document-rendering-backend@";
@@ -59,21 +61,17 @@ describe("the units", () => {
     });
     expect([settings.port, settings.backendTokens.length, settings.sandboxChoice]).toEqual([8788, 1, "bubblewrap"]);
     expect(seconds(only(backend, "TimeoutStopSec"))).toBeGreaterThan(backendStopSeconds(settings));
+    // Three copies of the largest source that can be allowed, and the program's own.
+    const heapMebibytes = 3 * (LIMIT_SETTINGS.max_template_source_bytes.max / 1024 ** 2) + 64;
+    for (const command of [only(backend, "ExecStart"), (await imageCommand("backend")).join(" ")]) {
+      expect(command).toContain(`node --max-old-space-size=${heapMebibytes} backend/main.ts`);
+    }
     const edgeSettings = await deployedEdgeSettings(await environmentOf(edge, "edge.env.example"));
     expect(seconds(only(edge, "TimeoutStopSec"))).toBeGreaterThan(edgeStopSeconds(edgeSettings));
     const ports = edgeSettings.backends.addresses.map((address) => address.kind === "url" && address.url.port);
     const wanted = ports.map((port) => `${BACKEND}${port}.service`).join(" ");
     expect(only(edge, "Wants")).toBe(wanted);
     expect(only(edge, "After")).toContain(wanted);
-  });
-
-  it("let running renders finish, and start a backend again after any end, however often, and one whose loop stands still", () => {
-    // By default systemd sends SIGTERM to every process of a unit, and so to each Typst.
-    expect(only(backend, "KillMode")).toBe("mixed");
-    expect(only(backend, "OOMPolicy")).toBe("continue");
-    expect(only(edge, "Restart")).toMatch(/^(?:on-failure|always)$/);
-    const keys = ["Restart", "StartLimitIntervalSec", "WatchdogSec", "NotifyAccess"];
-    expect(keys.map((key) => only(backend, key))).toEqual(["always", "0", "60s", "all"]);
   });
 
   it("confine both, and leave a backend what bubblewrap needs", async () => {

@@ -117,7 +117,7 @@ describe("wrangler.toml", () => {
     expect(await readFile(join(folder, "asked"), "utf8")).toContain("--platform linux/amd64");
     // wrangler names no target, so that the last stage is built.
     const lastStage = (await readFile(join(folder, "built"), "utf8")).split(/^FROM /m).at(-1);
-    expect(lastStage).toContain('CMD ["node", "backend/main.ts"]');
+    expect(lastStage).toContain('"backend/main.ts"]');
     expect(lastStage).toContain("EXPOSE 8788");
     expect(await readFile(join(folder, "bundle/worker-with-containers.js"), "utf8")).toMatch(
       /export \{[^}]*BackendContainer/,

@@ -9,7 +9,7 @@ import { bundleProgram } from "../../../scripts/build/worker.ts";
 type Variables = Readonly<Record<string, string>>;
 
 /** What the backend's own process, the shell that starts a Typst, and each waiting Typst need: docs/operations.md. */
-const PROCESS_BYTES = 300e6;
+const PROCESS_BYTES = 380e6;
 const SHELL_BYTES = 4e6;
 const WARM_RENDER_BYTES = 30e6;
 
