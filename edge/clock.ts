@@ -1,6 +1,6 @@
 /** The clock of everything at the edge that waits. The simulation runs the same code on its own clock. */
 
-export interface WallClock {
+export interface Clock {
   /** In whole milliseconds since some moment. It never goes back, and nobody sets it, unlike the time of day. */
   now(): number;
   wait(milliseconds: number): Promise<void>;
@@ -8,7 +8,7 @@ export interface WallClock {
   after(milliseconds: number, callback: () => void): () => void;
 }
 
-export const WALL_CLOCK: WallClock = {
+export const MONOTONIC_CLOCK: Clock = {
   now: () => Math.floor(performance.now()),
   wait: (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds)),
   after: (milliseconds, callback) => {
@@ -25,9 +25,9 @@ const FIRST_LOOK_MILLISECONDS = 1000;
  * as much as a header field of the answer, so all deadlines share one. When no
  * deadline is left, the timer still fires once, and does nothing.
  */
-export class RequestClock implements WallClock {
-  readonly now = WALL_CLOCK.now;
-  readonly wait = WALL_CLOCK.wait;
+export class RequestClock implements Clock {
+  readonly now = MONOTONIC_CLOCK.now;
+  readonly wait = MONOTONIC_CLOCK.wait;
   readonly #calls = new Set<{ readonly at: number; readonly callback: () => void }>();
   #firesAt = Number.POSITIVE_INFINITY;
   #cancelTimer = () => {};
@@ -42,7 +42,7 @@ export class RequestClock implements WallClock {
   #setTimer(milliseconds: number): void {
     this.#cancelTimer();
     this.#firesAt = this.now() + milliseconds;
-    this.#cancelTimer = WALL_CLOCK.after(milliseconds, () => this.#fire());
+    this.#cancelTimer = MONOTONIC_CLOCK.after(milliseconds, () => this.#fire());
   }
 
   #fire(): void {

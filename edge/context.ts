@@ -3,16 +3,16 @@ import type { Capabilities } from "../protocol/capabilities.ts";
 import { ALL_EDGE_ROUTES, allowedMethods, METRICS_PATH, SECURITY_TEXT_PATH } from "../protocol/routes.ts";
 import { limitsFingerprint } from "../rules/limits.ts";
 import { SettingError } from "../rules/settings.ts";
-import { UnreportedCounts } from "./backends/backend.ts";
+import { EdgeCounts } from "./backends/backend.ts";
 import { accessTokenFor } from "./backends/backend-address.ts";
 import { BackendChoice } from "./backends/backend-choice.ts";
 import { BackendPool } from "./backends/backend-list.ts";
 import { BodyMemory } from "./body/body-memory.ts";
 import { FairLimit } from "./body/fair-limit.ts";
 import { longestRenderMilliseconds, makeUploadLimit } from "./body/read-body.ts";
-import { RequestClock, WALL_CLOCK } from "./clock.ts";
+import { MONOTONIC_CLOCK, RequestClock } from "./clock.ts";
 import { shareCapabilities } from "./gathered/common-capabilities.ts";
-import { shareMetrics } from "./gathered/metrics.ts";
+import { type GatheredMetrics, shareMetrics } from "./gathered/metrics.ts";
 import type { SharedAnswer } from "./gathered/shared-answer.ts";
 import { RequestRecord } from "./log/request-record.ts";
 import { writeLine } from "./log/write-line.ts";
@@ -60,10 +60,10 @@ interface Deployment {
   readonly uploads: FairLimit;
   /** From their upload until an answer begins. */
   readonly renders: FairLimit;
-  readonly counts: UnreportedCounts;
+  readonly counts: EdgeCounts;
   readonly pool: BackendPool;
   readonly backendChoice: BackendChoice;
-  readonly metrics: SharedAnswer<string>;
+  readonly metrics: SharedAnswer<GatheredMetrics>;
   readonly commonCapabilities: SharedAnswer<Capabilities | null>;
   /** The document of `/v1/constraints`; null until it is first asked for. */
   constraints: object | null;
@@ -76,14 +76,16 @@ export function deploymentOf({ platform }: Pick<EdgeContext, "platform">): Deplo
   const known = deployments.get(platform);
   if (known !== undefined) return known;
   const settings = readEdgeSettings(platform.settings);
-  const counts = new UnreportedCounts();
+  const counts = new EdgeCounts();
   const { services } = settings.backends;
   const lookUp =
     services.length === 0 ? () => Promise.reject(new Error("no service")) : platform.openLookup(settings.nameServers);
   const pool = new BackendPool(settings.backends, {
-    clock: WALL_CLOCK,
-    open: (address) =>
-      counts.reportThrough(platform.openBackend(address, accessTokenFor(address, settings)), settings.backendToken),
+    clock: MONOTONIC_CLOCK,
+    open: (address) => {
+      const backend = platform.openBackend(address, accessTokenFor(address, settings));
+      return platform.isWholeEdge ? backend : counts.reportThrough(backend, settings.backendToken);
+    },
     lookUp: ({ service }) => lookUp(service),
     onChange: (backends) => backendChoice.keep(backends),
     report: ({ service }, news) => {

@@ -4,7 +4,7 @@ import { FORWARDED_PREFIX_HEADER } from "../protocol/headers.ts";
 import { answerProblem } from "../protocol/problem-answer.ts";
 import type { Problem } from "../rules/problem.ts";
 import { FairLimit } from "./body/fair-limit.ts";
-import { WALL_CLOCK } from "./clock.ts";
+import { MONOTONIC_CLOCK } from "./clock.ts";
 import type { EdgeContext } from "./context.ts";
 import type { Answer } from "./platform/platform.ts";
 import { whenClientLeaves } from "./requests/request-log.ts";
@@ -31,6 +31,6 @@ export async function discardBody(context: EdgeContext): Promise<void> {
   const permit = discards.acquire(context.caller ?? NOBODY);
   if (permit === null) return;
   whenClientLeaves(context, permit.release);
-  await discard(body, WALL_CLOCK);
+  await discard(body, MONOTONIC_CLOCK);
   permit.release();
 }

@@ -1,6 +1,7 @@
 /** What is counted of render requests: base units in the names, labels from closed or bounded sets. */
 import { Counter, collectDefaultMetrics, Histogram, Registry } from "prom-client";
-import { ATTEMPT_FAILURES, CAUSES, parseCause } from "../../rules/causes.ts";
+import { EDGE_COUNTERS, EDGE_COUNTS, parseEdgeReport, REFUSAL_CODES } from "../../protocol/edge-counts.ts";
+import { CAUSES } from "../../rules/causes.ts";
 import { OUTPUT_FORMATS, type OutputFormat } from "../../rules/output-options.ts";
 import { type OutcomeClass, outcomeClass, type RequestOutcome } from "../../rules/problem.ts";
 import type { RenderOutcome } from "../render/outcome.ts";
@@ -47,9 +48,6 @@ const OUTCOMES_WITHOUT_FORMAT: readonly RequestOutcome[] = [
 ];
 
 const OUTCOME_CLASSES: readonly OutcomeClass[] = ["ok", "client_gone", "request", "template", "capacity", "service"];
-
-/** 408 has its own metric. */
-const REFUSAL_CODES = ["render_queue_full", "service_unavailable"] as const;
 
 /** Once per process: prom-client watches its event loop and its garbage collection until it ends. */
 const PROCESS_METRICS = new Registry();
@@ -112,17 +110,10 @@ export class RenderMetrics {
     "code",
     "cause",
   );
-  readonly #edgeRefusals = this.#counter(
-    "service_edge_refusals_total",
-    "Requests that an edge refused with 429 or 503, by the cause. Edges report them to their backends, each to one of them.",
-    "code",
-    "cause",
-  );
-  readonly #edgeFailures = this.#counter(
-    "service_edge_attempt_failures_total",
-    "Failed attempts of an edge on a backend, reported in the same way.",
-    "failure",
-  );
+  readonly #ofEdges = {
+    service_edge_refusals_total: this.#edgeCounter("service_edge_refusals_total", "code", "cause"),
+    service_edge_attempt_failures_total: this.#edgeCounter("service_edge_attempt_failures_total", "failure"),
+  };
   readonly #durationSeconds = this.#histogram(
     "service_render_duration_seconds",
     "Seconds of whole render requests, from their head to the last byte of the answer, by how they ended: ok, client_gone, or the origin of the problem: request, template, capacity or service.",
@@ -199,13 +190,7 @@ export class RenderMetrics {
 
   /** Counts what an edge reports of its own answers: see `EDGE_COUNTS_HEADER`. */
   countEdgeReport(report: string): void {
-    for (const [name, text] of new URLSearchParams(report)) {
-      const count = /^[0-9]{1,9}$/.test(text) ? Number(text) : 0;
-      if (Object.hasOwn(ATTEMPT_FAILURES, name)) this.#edgeFailures.inc({ failure: name }, count);
-      for (const code of REFUSAL_CODES) {
-        if (parseCause(code, name) !== undefined) this.#edgeRefusals.inc({ code, cause: name }, count);
-      }
-    }
+    for (const { metric, labels, count } of parseEdgeReport(report)) this.#ofEdges[metric].inc(labels, count);
   }
 
   countLimitsMismatch(): void {
@@ -220,18 +205,19 @@ export class RenderMetrics {
     }
     for (const cause of Object.keys(CAUSES.render_timeout)) this.#timeouts.inc({ cause }, 0);
     for (const code of REFUSAL_CODES) {
-      for (const cause of Object.keys(CAUSES[code])) {
-        this.#refusals.inc({ code, cause }, 0);
-        this.#edgeRefusals.inc({ code, cause }, 0);
-      }
+      for (const cause of Object.keys(CAUSES[code])) this.#refusals.inc({ code, cause }, 0);
     }
-    for (const failure of Object.keys(ATTEMPT_FAILURES)) this.#edgeFailures.inc({ failure }, 0);
+    for (const { metric, labels } of EDGE_COUNTS.values()) this.#ofEdges[metric].inc(labels, 0);
     for (const outcome of OUTCOME_CLASSES) this.#durationSeconds.zero({ class: outcome });
     for (const end of DELIVERY_ENDS) this.#deliveries.inc({ end }, 0);
   }
 
   #counter<Label extends string = never>(name: string, help: string, ...labelNames: Label[]): Counter<Label> {
     return new Counter({ name, help, labelNames, registers: [this.#registry] });
+  }
+
+  #edgeCounter(name: keyof typeof EDGE_COUNTERS, ...labelNames: string[]): Counter<string> {
+    return this.#counter(name, EDGE_COUNTERS[name], ...labelNames);
   }
 
   #histogram<Label extends string>(name: string, help: string, buckets: number[], label: Label): Histogram<Label> {

@@ -3,7 +3,7 @@
  * without a usable backend changes nothing: to try backends that have gone is better than to have none. Times are in
  * milliseconds.
  */
-import type { WallClock } from "../clock.ts";
+import type { Clock } from "../clock.ts";
 import type { Backend } from "../platform/platform.ts";
 import {
   type BackendAddress,
@@ -157,7 +157,7 @@ const FIRST_LOOKUP_MILLISECONDS = 3000;
 const LOOK_MILLISECONDS = 250;
 
 interface PoolParts {
-  readonly clock: Pick<WallClock, "now" | "wait">;
+  readonly clock: Pick<Clock, "now" | "wait">;
   open(address: BackendAddress): Backend;
   /** Never rejects. */
   lookUp(service: ServiceName): Promise<SrvAnswer>;

@@ -1,21 +1,26 @@
 /** What is asked of backends beside renders, and what they are told with every request. */
+import { formatEdgeReport } from "../../protocol/edge-counts.ts";
 import { BACKEND_TOKEN_HEADER, EDGE_COUNTS_HEADER } from "../../protocol/headers.ts";
-import { WALL_CLOCK } from "../clock.ts";
+import { MONOTONIC_CLOCK } from "../clock.ts";
 import type { Backend } from "../platform/platform.ts";
 
 /**
- * What an isolate has counted and not yet told a backend. A scrape reaches one isolate of many, so an edge has no
- * metrics of its own: each request to a backend takes along what has been counted meanwhile.
+ * What the edge counts of its own answers, since its start. Where it runs in many isolates, whose counts nobody could gather, it
+ * tells them to backends, which live long: each count to the next backend that is asked anything, and again until one confirms it.
  */
-export class UnreportedCounts {
+export class EdgeCounts {
   #counts = new Map<string, number>();
 
-  /** Names are those of `rules/causes.ts`, so there is a bounded number of them. */
+  /** @param name one of `EDGE_COUNTS`, so there is a bounded number of them */
   add(name: string, count = 1): void {
     this.#counts.set(name, (this.#counts.get(name) ?? 0) + count);
   }
 
-  /** The backend, with a report in each request to it. Counts that it does not confirm are reported again. */
+  get(name: string): number {
+    return this.#counts.get(name) ?? 0;
+  }
+
+  /** The backend, with a report in each request to it. What it confirms is no longer counted here. */
   reportThrough(backend: Backend, backendToken: string): Backend {
     return {
       name: backend.name,
@@ -23,7 +28,7 @@ export class UnreportedCounts {
         if (this.#counts.size === 0) return backend.send(request);
         const counts = this.#counts;
         this.#counts = new Map();
-        const report = new URLSearchParams([...counts].map(([cause, count]) => [cause, String(count)])).toString();
+        const report = formatEdgeReport(counts);
         const own = { [BACKEND_TOKEN_HEADER]: backendToken, [EDGE_COUNTS_HEADER]: report };
         let isCounted = false;
         try {
@@ -44,7 +49,7 @@ export async function fetchText(
   path: string,
   { maxBytes, timeoutMilliseconds }: { readonly maxBytes: number; readonly timeoutMilliseconds: number },
 ): Promise<string | null> {
-  const deadline = WALL_CLOCK.now() + timeoutMilliseconds;
+  const deadline = MONOTONIC_CLOCK.now() + timeoutMilliseconds;
   try {
     const signal = AbortSignal.timeout(timeoutMilliseconds);
     const answer = await backend.send({ method: "GET", path, headers: {}, body: null, signal });

@@ -1,8 +1,8 @@
 /** Tries a render on one backend after another, and probes those that may have failed. Clock and I/O are passed in. */
 import type { BackendLoad } from "../../protocol/headers.ts";
 import { longestTransitMilliseconds, MAX_UPLOAD_MILLISECONDS } from "../../rules/render-time.ts";
-import type { HeldBody } from "../body/held-body.ts";
-import type { WallClock } from "../clock.ts";
+import type { BodyReservation } from "../body/body-memory.ts";
+import type { Clock } from "../clock.ts";
 import type { Backend, TakenPart } from "../platform/platform.ts";
 import { type FailedAttempt, failedAttempt, type ResponseHead, readAnswer, readProbeAnswer } from "./backend-answer.ts";
 import {
@@ -31,7 +31,7 @@ export interface Sending {
 
 export interface Probing {
   readonly choice: BackendChoice;
-  readonly clock: WallClock;
+  readonly clock: Clock;
   readonly sideRequests: SideRequests;
   /** Rejects when the answer does not come in time. */
   sendProbe(backend: Backend, timeoutMilliseconds: number): Promise<ResponseHead>;
@@ -42,7 +42,7 @@ export interface Probing {
 export interface Forwarding<Answer extends ResponseHead> extends Probing {
   readonly attempts: RenderAttempts;
   readonly longestAnswerMilliseconds: number;
-  readonly body: Pick<HeldBody, "bytes" | "withdraw" | "offer">;
+  readonly body: Pick<BodyReservation, "bytes" | "withdraw" | "offer">;
   /** Calls back when the client disconnects. @returns a function that cancels the call. */
   whenClientLeaves(callback: () => void): () => void;
   /** Rejects when no answer begins. */

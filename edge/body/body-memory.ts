@@ -7,7 +7,8 @@
  * and all others share the rest. The same rule divides the rest among the requests of one caller, so a caller with slow
  * uploads never holds what the largest body of another needs.
  */
-import { WALL_CLOCK, type WallClock } from "../clock.ts";
+import type { BodyCollector } from "../../protocol/body-collector.ts";
+import { type Clock, MONOTONIC_CLOCK } from "../clock.ts";
 import { type Permit, releaseExpired } from "./fair-limit.ts";
 
 /** Where the platform does not say less. */
@@ -21,28 +22,32 @@ const MIN_FRACTION_FOR_OTHERS = 1 / 4;
 const MIN_FRACTION_FOR_OTHERS_OF_CALLER = 1 / 16;
 
 const WAIT_LIMIT_MILLISECONDS = 5000;
-/** Requests poll with their own timers: in workerd, one request must not wake another. */
-const POLL_MILLISECONDS = 20;
-/** Each poll costs microseconds, so the others poll rarely. If they were rejected, clients would just send again. */
-const MAX_FREQUENT_POLLERS_PER_CALLER = 16;
-const RARE_POLL_MILLISECONDS = 1000;
 
 interface Pool {
   readonly reservations: Set<BodyReservation>;
-  readonly frequentPollers: Set<BodyReservation>;
   reservedBytes: number;
   /** The most that all reservations but the oldest may hold together. */
   readonly maxOthersBytes: number;
+}
+
+interface Waiter {
+  readonly bytes: number;
+  settle(hasGrown: boolean): void;
 }
 
 export class BodyMemory {
   readonly #all: Pool;
   readonly #byCaller = new Map<string, Pool>();
   readonly #maxOthersBytesOfCaller: number;
-  readonly clock: WallClock;
+  readonly #clock: Clock;
+  /** The first that offered its memory comes first. */
+  readonly #offered = new Set<BodyReservation>();
+  /** No more than there are uploads. */
+  readonly #waiting = new Map<BodyReservation, Waiter>();
+  #isWaking = false;
 
-  constructor(largestBodyBytes: number, maxBytes = MAX_BODY_BYTES_IN_MEMORY, clock = WALL_CLOCK) {
-    this.clock = clock;
+  constructor(largestBodyBytes: number, maxBytes = MAX_BODY_BYTES_IN_MEMORY, clock = MONOTONIC_CLOCK) {
+    this.#clock = clock;
     const share = (fraction: number) => Math.floor(maxBytes * fraction);
     this.#all = makePool(Math.max(maxBytes - largestBodyBytes, share(MIN_FRACTION_FOR_OTHERS)));
     // Together with its oldest body, a caller then leaves room for a body of maximum size from another caller.
@@ -59,19 +64,17 @@ export class BodyMemory {
 
   /**
    * @param lifetimeMilliseconds after this time it is released, even if its request never releases it
-   * @param dropBody called once when it is released: drops the body, which would otherwise wait for the garbage collector
+   * @param body freed once when it is released: it would otherwise wait for the garbage collector
    */
-  reserve(caller: string, lifetimeMilliseconds: number, dropBody: () => void): BodyReservation {
-    return new BodyReservation(this, caller, this.clock.now() + lifetimeMilliseconds, dropBody);
+  reserve(caller: string, lifetimeMilliseconds: number, body: Body): BodyReservation {
+    return new BodyReservation(this, caller, this.#clock.now() + lifetimeMilliseconds, body);
   }
 
   tryGrow(reservation: BodyReservation, bytes: number): boolean {
-    releaseExpired(this.#all.reservations, this.clock.now());
+    releaseExpired(this.#all.reservations, this.#clock.now());
     const ofCaller = this.#poolOf(reservation);
-    reclaim(ofCaller, reservation, bytes);
-    reclaim(this.#all, reservation, bytes);
-    if (!canGrow(this.#all, reservation, bytes) || !canGrow(ofCaller, reservation, bytes)) return false;
-    ofCaller.frequentPollers.delete(reservation);
+    // The caller's own first: if its share leaves no room, bodies of others would be dropped in vain.
+    if (!this.#makeRoom(ofCaller, reservation, bytes) || !this.#makeRoom(this.#all, reservation, bytes)) return false;
     for (const pool of [this.#all, ofCaller]) {
       pool.reservations.add(reservation);
       pool.reservedBytes += bytes;
@@ -83,18 +86,53 @@ export class BodyMemory {
     return !canGrow(this.#poolOf(reservation), reservation, bytes);
   }
 
-  choosePollMilliseconds(reservation: BodyReservation): number {
-    const { frequentPollers } = this.#poolOf(reservation);
-    if (frequentPollers.size < MAX_FREQUENT_POLLERS_PER_CALLER) frequentPollers.add(reservation);
-    return frequentPollers.has(reservation) ? POLL_MILLISECONDS : RARE_POLL_MILLISECONDS;
+  /** Resolves to whether it has grown: no later than at the deadline, and when it is released. */
+  async waitToGrow(reservation: BodyReservation, bytes: number): Promise<boolean> {
+    const { promise, resolve } = Promise.withResolvers<boolean>();
+    const settle = (hasGrown: boolean) => {
+      this.#waiting.delete(reservation);
+      resolve(hasGrown);
+    };
+    const cancel = this.#clock.after(WAIT_LIMIT_MILLISECONDS, () => settle(false));
+    this.#waiting.set(reservation, { bytes, settle });
+    const hasGrown = await promise;
+    cancel();
+    return hasGrown;
+  }
+
+  offer(reservation: BodyReservation): void {
+    this.#offered.add(reservation);
+    this.#wake();
+  }
+
+  withdraw(reservation: BodyReservation): void {
+    this.#offered.delete(reservation);
   }
 
   release(reservation: BodyReservation, bytes: number): void {
-    const ofCaller = this.#poolOf(reservation);
-    ofCaller.frequentPollers.delete(reservation);
-    for (const pool of [this.#all, ofCaller]) {
+    this.#offered.delete(reservation);
+    this.#waiting.get(reservation)?.settle(false);
+    for (const pool of [this.#all, this.#poolOf(reservation)]) {
       if (pool.reservations.delete(reservation)) pool.reservedBytes -= bytes;
     }
+    this.#wake();
+  }
+
+  /** Lets those grow that can, in the order in which they began to wait. What they reclaim wakes nobody a second time. */
+  #wake(): void {
+    if (this.#isWaking) return;
+    this.#isWaking = true;
+    for (const [reservation, { bytes, settle }] of this.#waiting) if (reservation.tryGrowTo(bytes)) settle(true);
+    this.#isWaking = false;
+  }
+
+  /** Takes memory that other requests offer, the first offer first, until the reservation can grow. */
+  #makeRoom(pool: Pool, reservation: BodyReservation, bytes: number): boolean {
+    for (const other of this.#offered) {
+      if (canGrow(pool, reservation, bytes)) return true;
+      if (pool.reservations.has(other)) other.release();
+    }
+    return canGrow(pool, reservation, bytes);
   }
 
   /** Pools are never removed: a deployment has no more callers than tokens. */
@@ -107,94 +145,77 @@ export class BodyMemory {
   }
 }
 
-/** The memory that one request holds. It is released when the body has been sent and when the client disconnects. */
+type Body = Pick<BodyCollector, "finish" | "free">;
+
+/**
+ * The memory that one request holds, and the body in it. It is released when the body has been sent and when the client disconnects.
+ */
 export class BodyReservation implements Permit {
   readonly caller: string;
   readonly expiresAt: number;
   readonly #memory: BodyMemory;
-  readonly #dropBody: () => void;
-  #bytes = 0;
+  readonly #body: Body;
+  #reservedBytes = 0;
   #isReleased = false;
-  #isOffered = false;
 
-  constructor(memory: BodyMemory, caller: string, expiresAt: number, dropBody: () => void) {
+  constructor(memory: BodyMemory, caller: string, expiresAt: number, body: Body) {
     this.#memory = memory;
     this.caller = caller;
     this.expiresAt = expiresAt;
-    this.#dropBody = dropBody;
+    this.#body = body;
   }
 
-  /** The body is gone, too. */
-  get isReleased(): boolean {
-    return this.#isReleased;
+  get reservedBytes(): number {
+    return this.#reservedBytes;
   }
 
-  get bytes(): number {
-    return this.#bytes;
+  /** The body; null once it is gone. Do not keep it: a release detaches its memory, and it is then empty. */
+  get bytes(): Uint8Array<ArrayBuffer> | null {
+    return this.#isReleased ? null : this.#body.finish();
   }
 
   /** @returns false when there was no memory in time, or the reservation has been released: the request must end. */
   async growTo(bytes: number): Promise<boolean> {
-    // By the clock, not by counting polls: the timers of a busy isolate fire late, and the delays add up.
-    const { clock } = this.#memory;
-    const deadline = clock.now() + WAIT_LIMIT_MILLISECONDS;
-    while (!this.#isReleased) {
-      if (this.growAtOnce(bytes)) return true;
-      if (clock.now() >= deadline) return false;
-      await clock.wait(this.#memory.choosePollMilliseconds(this));
-    }
-    return false;
+    return this.tryGrowTo(bytes) || (!this.#isReleased && this.#memory.waitToGrow(this, bytes));
   }
 
-  growAtOnce(bytes: number): boolean {
+  tryGrowTo(bytes: number): boolean {
     if (this.#isReleased) return false;
-    const more = bytes - this.#bytes;
+    const more = bytes - this.#reservedBytes;
     if (more > 0 && !this.#memory.tryGrow(this, more)) return false;
-    this.#bytes = Math.max(bytes, this.#bytes);
+    this.#reservedBytes = Math.max(bytes, this.#reservedBytes);
     return true;
   }
 
   /** Whether it is the caller's share that leaves no room for this, however much others hold. */
   isOverShare(bytes: number): boolean {
-    return this.#memory.isOverShare(this, bytes - this.#bytes);
+    return this.#memory.isOverShare(this, bytes - this.#reservedBytes);
   }
 
-  /** From now on, another request may take the memory, and with it the body. */
+  /** To be called when a backend has all of the body. From now on, another request may take the memory, and with it the body. */
   offer(): void {
-    this.#isOffered = true;
+    this.#memory.offer(this);
   }
 
   withdraw(): void {
-    this.#isOffered = false;
-  }
-
-  reclaim(): void {
-    if (this.#isOffered) this.release();
+    this.#memory.withdraw(this);
   }
 
   /** May be called more than once. */
   release(): void {
     if (this.#isReleased) return;
     this.#isReleased = true;
-    this.#memory.release(this, this.#bytes);
-    this.#bytes = 0;
-    this.#dropBody();
+    this.#body.free();
+    this.#memory.release(this, this.#reservedBytes);
+    this.#reservedBytes = 0;
   }
 }
 
 function makePool(maxOthersBytes: number): Pool {
-  return { reservations: new Set(), frequentPollers: new Set(), reservedBytes: 0, maxOthersBytes };
-}
-
-/** Takes memory that other requests offer, the oldest first, until the reservation can grow. */
-function reclaim(pool: Pool, reservation: BodyReservation, bytes: number): void {
-  for (const other of pool.reservations) {
-    if (canGrow(pool, reservation, bytes)) return;
-    other.reclaim();
-  }
+  return { reservations: new Set(), reservedBytes: 0, maxOthersBytes };
 }
 
 function canGrow(pool: Pool, reservation: BodyReservation, bytes: number): boolean {
   const [oldest = reservation] = pool.reservations;
-  return oldest === reservation || pool.reservedBytes - oldest.bytes + bytes <= pool.maxOthersBytes;
+  return oldest === reservation || pool.reservedBytes - oldest.reservedBytes + bytes <= pool.maxOthersBytes;
 }

@@ -2,18 +2,18 @@
  * A limit on how many things of one kind an isolate does at once. A caller may hold as many as the others leave free:
  * one alone gets half of all, two a third each ("dynamic thresholds", Choudhury and Hahne 1998).
  */
-import { WALL_CLOCK, type WallClock } from "../clock.ts";
+import { type Clock, MONOTONIC_CLOCK } from "../clock.ts";
 
 export class FairLimit {
   readonly #max: number;
   readonly #lifetimeMilliseconds: number;
-  readonly #clock: WallClock;
+  readonly #clock: Clock;
   /** In the order in which they expire. */
   readonly #held = new Set<Permit>();
   readonly #countByCaller = new Map<string, number>();
 
   /** @param lifetimeMilliseconds after this time a permit is released, even if its request never releases it */
-  constructor(max: number, lifetimeMilliseconds: number, clock = WALL_CLOCK) {
+  constructor(max: number, lifetimeMilliseconds: number, clock = MONOTONIC_CLOCK) {
     this.#max = max;
     this.#lifetimeMilliseconds = lifetimeMilliseconds;
     this.#clock = clock;

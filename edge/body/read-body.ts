@@ -3,7 +3,7 @@ import type { BodyCollector } from "../../protocol/body-collector.ts";
 import { BODY_SILENCE_MILLISECONDS, bodyTooSlow, NO_MEMORY_RETRY_SECONDS } from "../../protocol/body-collector.ts";
 import { type Problem, problem, renderQueueFull } from "../../rules/problem.ts";
 import { MAX_BODY_MILLISECONDS, MAX_UPLOAD_MILLISECONDS } from "../../rules/render-time.ts";
-import type { WallClock } from "../clock.ts";
+import type { Clock } from "../clock.ts";
 import type { ClientRequest } from "../platform/platform.ts";
 import type { BodyReservation } from "./body-memory.ts";
 import { FairLimit } from "./fair-limit.ts";
@@ -14,7 +14,7 @@ export const MAX_UPLOADS = 1024;
 /** How much longer than its deadlines a request may keep what it holds, to allow for delays in workerd. */
 const SLACK_MILLISECONDS = 10_000;
 
-export function makeUploadLimit(timeoutSeconds: number, clock?: WallClock): FairLimit {
+export function makeUploadLimit(timeoutSeconds: number, clock?: Clock): FairLimit {
   return new FairLimit(MAX_UPLOADS, timeoutSeconds * 1000 + SLACK_MILLISECONDS, clock);
 }
 
@@ -30,7 +30,7 @@ export async function readBody(
   collector: BodyCollector,
   reservation: BodyReservation,
   timeoutSeconds: number,
-  clock: WallClock,
+  clock: Clock,
 ): Promise<Problem | null> {
   if (body === null) return null;
   const deadline = clock.now() + timeoutSeconds * 1000;
@@ -41,7 +41,7 @@ export async function readBody(
     if (chunk === "broken") return problem("invalid_request", "The body did not arrive completely.", {});
     if (chunk === "end") break;
     const bytes = collector.capacityWith(chunk.length);
-    const isRoom = reservation.growAtOnce(bytes) || (await reservation.growTo(bytes));
+    const isRoom = reservation.tryGrowTo(bytes) || (await reservation.growTo(bytes));
     refusal = isRoom ? collector.add(chunk) : noMemory(reservation.isOverShare(bytes));
   }
   return refusal;

@@ -11,7 +11,7 @@ import {
   parseCapabilities,
 } from "../../protocol/capabilities.ts";
 import { fetchText } from "../backends/backend.ts";
-import { WALL_CLOCK } from "../clock.ts";
+import { MONOTONIC_CLOCK } from "../clock.ts";
 import type { Backend } from "../platform/platform.ts";
 import { SharedAnswer } from "./shared-answer.ts";
 import { BackendSurvey, longestDocument, SURVEY_TIMEOUT_MILLISECONDS } from "./survey.ts";
@@ -42,7 +42,7 @@ export function shareCapabilities(
   );
   const record = (backend: Backend, text: string | null): boolean => {
     const capabilities = text === null ? null : parseCapabilities(text);
-    const now = WALL_CLOCK.now();
+    const now = MONOTONIC_CLOCK.now();
     if (capabilities !== null) known.set(backend, { capabilities, answeredAt: now });
     else if (now - (known.get(backend)?.answeredAt ?? now) > STALE_MILLISECONDS) known.delete(backend);
     return capabilities !== null;

@@ -1,5 +1,6 @@
 /** The metrics of all backends in one Prometheus exposition (text format 0.0.4), kept for some seconds. */
-import { fetchText } from "../backends/backend.ts";
+import { EDGE_COUNTERS, EDGE_COUNTS } from "../../protocol/edge-counts.ts";
+import { type EdgeCounts, fetchText } from "../backends/backend.ts";
 import type { Backend } from "../platform/platform.ts";
 import { SharedAnswer } from "./shared-answer.ts";
 import { BackendSurvey, longestDocument, SURVEY_TIMEOUT_MILLISECONDS } from "./survey.ts";
@@ -20,7 +21,7 @@ export function shareMetrics(
   hasAnswered: (backend: Backend) => boolean,
   isPublic: boolean,
   gatheredBytes = Number.POSITIVE_INFINITY,
-): SharedAnswer<string> {
+): SharedAnswer<GatheredMetrics> {
   const known = new WeakSet<Backend>();
   const survey = new BackendSurvey((backend, timeoutMilliseconds) =>
     fetchText(backend, "/metrics", {
@@ -59,13 +60,19 @@ interface Family {
   readonly samples: string[];
 }
 
+export interface GatheredMetrics {
+  readonly text: string;
+  /** Of what the edge counts as well, by the names of the metrics. */
+  readonly samplesOfEdges: ReadonlyMap<string, readonly string[]>;
+}
+
 /**
  * A metric family may appear only once, so the samples of all backends come under one HELP and TYPE, each with the
  * label `origin`. If a backend is itself an edge, its own becomes `exported_origin`, as Prometheus names labels in
  * conflict. A backend is down only if it was asked and has answered before. @param isPublic leaves out the samples that
  * name callers.
  */
-export function mergeMetrics(scrapes: readonly Scrape[], isPublic: boolean): string {
+export function mergeMetrics(scrapes: readonly Scrape[], isPublic: boolean): GatheredMetrics {
   const gauge = (name: string, help: string, values: readonly string[]): Family => {
     return {
       header: [`# HELP ${name} ${help}`, `# TYPE ${name} gauge`],
@@ -92,8 +99,33 @@ export function mergeMetrics(scrapes: readonly Scrape[], isPublic: boolean): str
     ],
   ]);
   for (const scrape of scrapes) addExposition(families, scrape, isPublic);
+  const samplesOfEdges = new Map(
+    Object.keys(EDGE_COUNTERS).map((name) => [name, families.get(name)?.samples ?? []] as const),
+  );
+  for (const name of samplesOfEdges.keys()) families.delete(name);
   const shown = [...families.values()].filter((family) => family === up || family.samples.length > 0);
-  return [...shown.flatMap(({ header, samples }) => [...header, ...samples]), ""].join("\n");
+  const text = shown.flatMap(({ header, samples }) => [...header, ...samples]).join("\n");
+  return { text, samplesOfEdges };
+}
+
+/** @param own counts that are the edge's alone and have no `origin`; null if only backends tell them */
+export function formatMetrics({ text, samplesOfEdges }: GatheredMetrics, own: Pick<EdgeCounts, "get"> | null): string {
+  const families = Object.entries(EDGE_COUNTERS).flatMap(([metric, help]) => {
+    const ownSamples =
+      own === null
+        ? []
+        : Array.from(EDGE_COUNTS)
+            .filter(([, count]) => count.metric === metric)
+            .map(
+              ([name, { labels }]) =>
+                `${metric}{${Object.entries(labels)
+                  .map(([label, value]) => `${label}="${value}"`)
+                  .join(",")}} ${own.get(name)}`,
+            );
+    const samples = [...ownSamples, ...(samplesOfEdges.get(metric) ?? [])];
+    return samples.length === 0 ? [] : [`# HELP ${metric} ${help}`, `# TYPE ${metric} counter`, ...samples];
+  });
+  return [text, ...families, ""].join("\n");
 }
 
 const CALLER_LABEL = /(?:^|,)caller="/;

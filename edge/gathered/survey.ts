@@ -4,7 +4,7 @@
  */
 import { pickRandom } from "../backends/backend-choice.ts";
 import { MAX_ASKED_AT_ONCE } from "../backends/side-requests.ts";
-import { WALL_CLOCK, type WallClock } from "../clock.ts";
+import { type Clock, MONOTONIC_CLOCK } from "../clock.ts";
 import type { Backend } from "../platform/platform.ts";
 
 const ANSWER_TIMEOUT_MILLISECONDS = 3000;
@@ -20,12 +20,12 @@ type Ask = (backend: Backend, timeoutMilliseconds: number) => Promise<string | n
 
 export class BackendSurvey {
   readonly #ask: Ask;
-  readonly #clock: Pick<WallClock, "now">;
+  readonly #clock: Pick<Clock, "now">;
   readonly #random: () => number;
   /** When those that did not answer last time were asked. */
   readonly #silent = new Map<Backend, number>();
 
-  constructor(ask: Ask, clock: Pick<WallClock, "now"> = WALL_CLOCK, random: () => number = Math.random) {
+  constructor(ask: Ask, clock: Pick<Clock, "now"> = MONOTONIC_CLOCK, random: () => number = Math.random) {
     this.#ask = ask;
     this.#clock = clock;
     this.#random = random;

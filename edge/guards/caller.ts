@@ -6,7 +6,7 @@ import { waitAtMost } from "../clock.ts";
 import { type EdgeContext, settingsOf } from "../context.ts";
 import type { Answer, Platform } from "../platform/platform.ts";
 import { problemAnswer } from "../problem-answer.ts";
-import { logFailure, watchClient } from "../requests/request-log.ts";
+import { logFailure, whenClientLeaves } from "../requests/request-log.ts";
 
 export function requireToken(context: EdgeContext): Answer | null {
   const token = context.request.headers.get(API_TOKEN_HEADER) ?? undefined;
@@ -29,7 +29,7 @@ type RateLimiter = NonNullable<Platform["rateLimiter"]>;
 export async function limitCallerRate(context: EdgeContext): Promise<Answer | null> {
   const { rateLimiter } = context.platform;
   if (rateLimiter === null) return null;
-  watchClient(context);
+  whenClientLeaves(context, () => {});
   const outcome = await askInTime(rateLimiter, context.caller ?? "");
   if (outcome === "over") {
     return problemAnswer(context, renderQueueFull("rate_limit", settingsOf(context).rateLimitPeriodSeconds));

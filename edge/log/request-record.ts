@@ -7,7 +7,7 @@ import { ALL_EDGE_ROUTES } from "../../protocol/routes.ts";
 import { parseTraceparent, TRACEPARENT_HEADER, traceIdOf } from "../../protocol/trace-context.ts";
 import { type AttemptFailure, type Cause, causeFields } from "../../rules/causes.ts";
 import type { ProblemCode, RequestOutcome } from "../../rules/problem.ts";
-import { WALL_CLOCK } from "../clock.ts";
+import { MONOTONIC_CLOCK } from "../clock.ts";
 import type { Answer, ClientRequest } from "../platform/platform.ts";
 import type { EdgePhase, RequestLine } from "./request-line.ts";
 
@@ -26,12 +26,12 @@ export class RequestRecord {
   /** To be called when the client leaves; null until somebody wants to know. */
   onLeave: Set<() => void> | null = null;
   readonly milliseconds: Partial<Record<EdgePhase, number>> = {};
-  readonly #startedAt = WALL_CLOCK.now();
+  readonly #startedAt = MONOTONIC_CLOCK.now();
   #phaseStartedAt = this.#startedAt;
   #isEnded = false;
 
   endPhase(phase: EdgePhase): void {
-    const now = WALL_CLOCK.now();
+    const now = MONOTONIC_CLOCK.now();
     this.milliseconds[phase] = now - this.#phaseStartedAt;
     this.#phaseStartedAt = now;
   }
@@ -65,7 +65,7 @@ export class RequestRecord {
       origin: this.backend,
       tries: this.tries,
       failures: this.failures.length > 0 ? this.failures : undefined,
-      milliseconds: { ...this.milliseconds, total: WALL_CLOCK.now() - this.#startedAt },
+      milliseconds: { ...this.milliseconds, total: MONOTONIC_CLOCK.now() - this.#startedAt },
       traceId: traceIdOf(parseTraceparent(headers.get(TRACEPARENT_HEADER)), requestId),
     };
   }

@@ -83,6 +83,8 @@ export interface MemoryBounds {
 export interface Platform {
   /** Absent where the machine's memory is the deployment's own. */
   readonly memoryBounds?: MemoryBounds;
+  /** Whether this program answers all of its requests, so that its own counts are in its `/metrics`. */
+  readonly isWholeEdge: boolean;
   /** By their names. What is no text is no setting. */
   readonly settings: Readonly<Record<string, unknown>>;
   /** @throws SettingError when this platform has no such backends. */

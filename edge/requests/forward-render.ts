@@ -25,8 +25,8 @@ import { longestAnswerMilliseconds } from "../../rules/render-time.ts";
 import type { FailedAttempt } from "../backends/backend-answer.ts";
 import { RenderAttempts } from "../backends/render-attempts.ts";
 import { type Sending, tryBackends } from "../backends/try-backends.ts";
-import type { HeldBody } from "../body/held-body.ts";
-import { WALL_CLOCK } from "../clock.ts";
+import type { BodyReservation } from "../body/body-memory.ts";
+import { MONOTONIC_CLOCK } from "../clock.ts";
 import { deploymentOf, type EdgeContext, renewBackends } from "../context.ts";
 import type { Backend, BackendAnswer, HeaderFields } from "../platform/platform.ts";
 import { logFailure, whenClientLeaves } from "./request-log.ts";
@@ -35,7 +35,7 @@ import { logFailure, whenClientLeaves } from "./request-log.ts";
 const PROBE_BODY = '{"source":" "}';
 const MAX_PROBE_ANSWER_BYTES = 64 * 1024;
 
-export async function forwardRender(context: EdgeContext, body: HeldBody): Promise<BackendAnswer | Problem> {
+export async function forwardRender(context: EdgeContext, body: BodyReservation): Promise<BackendAnswer | Problem> {
   const { settings, backendChoice } = deploymentOf(context);
   const clock = context.clock;
   const deadline = clock.now() + settings.backendTimeoutSeconds * 1000;
@@ -95,7 +95,7 @@ async function askLoad(backend: Backend, timeoutMilliseconds: number): Promise<B
 
 /** No caller controls this render, so whatever but a file comes back is the fault of the backend. */
 async function sendProbe(context: EdgeContext, backend: Backend, timeoutMilliseconds: number): Promise<BackendAnswer> {
-  const deadline = WALL_CLOCK.now() + timeoutMilliseconds;
+  const deadline = MONOTONIC_CLOCK.now() + timeoutMilliseconds;
   const answer = await backend.send({
     method: "POST",
     path: "/v1/render",

@@ -1,5 +1,5 @@
 /** Writes the edge's log lines: one for each request at its end, and one for each failure. */
-import { deploymentOf, type EdgeContext, settingsOf } from "../context.ts";
+import { deploymentOf, type EdgeContext } from "../context.ts";
 import { writeLine } from "../log/write-line.ts";
 import type { Answer } from "../platform/platform.ts";
 import { parseLogRequests, type RequestLogging } from "../settings.ts";
@@ -18,21 +18,14 @@ export function endRequest(context: EdgeContext, answer: Answer | null): void {
   if (logging !== "none") writeLine(platform, logging, "log", line);
 }
 
-/** Counts why the request is refused, and how attempts failed. Without valid settings there is no backend to tell. */
+/** Counts why the request is refused, and how attempts failed. */
 function countForMetrics(context: EdgeContext): void {
   const { problem, failures } = context.record;
   // A backend counts its time-outs itself.
   const refusal = problem?.code === "render_timeout" ? undefined : problem?.cause;
   const names = refusal === undefined ? failures : [refusal, ...failures];
-  if (refusal === "edge_failure") return;
-  for (const name of names) deploymentOf(context).counts.add(name);
-}
-
-/** Aborted when the client leaves. */
-export function watchClient(context: EdgeContext): AbortSignal {
-  const leaving = new AbortController();
-  whenClientLeaves(context, () => leaving.abort());
-  return leaving.signal;
+  const deployment = names.length === 0 ? null : knownDeployment(context);
+  for (const name of names) deployment?.counts.add(name);
 }
 
 /** Calls back when the client leaves, which is then logged. All that wait for it share one listener. @returns a function that cancels the call. */
@@ -56,9 +49,15 @@ export function logFailure(context: EdgeContext, level: "error" | "warn", line: 
 
 /** A deployment whose settings are not valid logs its answers as well, so this setting is then read alone. */
 function loggingOf(context: EdgeContext): RequestLogging {
+  const { SERVICE_LOG_REQUESTS } = context.platform.settings;
+  return knownDeployment(context)?.settings.logRequests ?? parseLogRequests(SERVICE_LOG_REQUESTS) ?? "object";
+}
+
+/** Null while a setting is not valid. */
+function knownDeployment(context: EdgeContext) {
   try {
-    return settingsOf(context).logRequests;
+    return deploymentOf(context);
   } catch {
-    return parseLogRequests(context.platform.settings.SERVICE_LOG_REQUESTS) ?? "object";
+    return null;
   }
 }

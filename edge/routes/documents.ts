@@ -2,9 +2,11 @@
 import { constraintsDocument } from "../../rules/constraints.ts";
 import { serviceUnavailable } from "../../rules/problem.ts";
 import { deploymentOf, type EdgeContext, renewBackends } from "../context.ts";
+import { formatMetrics } from "../gathered/metrics.ts";
+import type { WaitingRequest } from "../gathered/shared-answer.ts";
 import type { Answer } from "../platform/platform.ts";
 import { problemAnswer } from "../problem-answer.ts";
-import { watchClient } from "../requests/request-log.ts";
+import { whenClientLeaves } from "../requests/request-log.ts";
 
 /** Half of a SHA-256 is enough to tell documents apart. */
 const TAG_HEX_DIGITS = 32;
@@ -42,6 +44,13 @@ async function tagJson(document: object): Promise<TaggedJson> {
   return known;
 }
 
+function waitingRequest(context: EdgeContext): WaitingRequest {
+  return {
+    whenClientLeaves: (callback) => void whenClientLeaves(context, callback),
+    inBackground: (work) => context.request.inBackground(work),
+  };
+}
+
 /** `GET /v1/constraints`. Only callers with a token get it: a caller may keep it, a cache between may not. */
 export function answerConstraints(context: EdgeContext): Promise<Answer> {
   const deployment = deploymentOf(context);
@@ -51,7 +60,7 @@ export function answerConstraints(context: EdgeContext): Promise<Answer> {
 
 export async function answerCapabilities(context: EdgeContext): Promise<Answer> {
   await renewBackends(context);
-  const document = await deploymentOf(context).commonCapabilities.get(() => watchClient(context));
+  const document = await deploymentOf(context).commonCapabilities.get(waitingRequest(context));
   // No backend has answered lately. An empty list would claim that there are no fonts.
   if (document === null) return problemAnswer(context, serviceUnavailable("no_backend_answered"));
   // Fonts and packages change only with a deployment, and every caller gets the same document.
@@ -61,7 +70,9 @@ export async function answerCapabilities(context: EdgeContext): Promise<Answer> 
 /** `GET /metrics`. A backend that is down does not fail the scrape: it shows as `service_origin_up 0`. */
 export async function answerMetrics(context: EdgeContext): Promise<Answer> {
   await renewBackends(context);
-  const text = await deploymentOf(context).metrics.get(() => watchClient(context));
+  const { metrics, counts } = deploymentOf(context);
+  const gathered = await metrics.get(waitingRequest(context));
+  const text = formatMetrics(gathered, context.platform.isWholeEdge ? counts : null);
   const headers = { "Content-Type": "text/plain; version=0.0.4; charset=utf-8", "Cache-Control": "no-store" };
   return { status: 200, headers, body: text };
 }

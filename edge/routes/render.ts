@@ -9,7 +9,6 @@ import { parseRenderRequest } from "../../rules/render-request.ts";
 import { declaredSize, type RequestHead, validateDeclaredSize, validateMediaType } from "../../rules/request-head.ts";
 import { type AnswerBody, describeBody, problemOf, problemOfLength } from "../backends/backend-answer.ts";
 import type { BodyReservation } from "../body/body-memory.ts";
-import { HeldBody } from "../body/held-body.ts";
 import { longestRenderMilliseconds, readBody } from "../body/read-body.ts";
 import { deploymentOf, type EdgeContext, settingsOf } from "../context.ts";
 import type { Answer, BackendAnswer } from "../platform/platform.ts";
@@ -38,7 +37,7 @@ export async function answerRender(context: EdgeContext): Promise<Answer> {
   }
   const longest = longestRenderMilliseconds(settings.bodyTimeoutSeconds, settings.backendTimeoutSeconds);
   const collector = new BodyCollector(declaredSize(head), settings.limits.max_request_body_bytes);
-  const reservation = bodyMemory.reserve(caller, longest, () => collector.free());
+  const reservation = bodyMemory.reserve(caller, longest, collector);
   const release = () => {
     render.release();
     upload.release();
@@ -72,10 +71,9 @@ async function validateAndForward(
   const parsed = parseRenderRequest(bytes, limits);
   record.endPhase("validate");
   if (!parsed.ok) return problemAnswer(context, parsed.problem);
-  const body = new HeldBody(collector, reservation);
-  const answer = await forwardRender(context, body);
+  const answer = await forwardRender(context, reservation);
   record.endPhase("origin");
-  body.release();
+  reservation.release();
   if ("code" in answer) return problemAnswer(context, answer);
   const answerBody = describeBody(answer, limits);
   const tooLong = problemOfLength(answerBody, limits);

@@ -5,9 +5,9 @@
 import { createExecutionContext } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
-import { BodyReservation } from "../../edge/body/body-memory.ts";
-import { WALL_CLOCK } from "../../edge/clock.ts";
+import { MONOTONIC_CLOCK } from "../../edge/clock.ts";
 import app from "../../edge/platform/cloudflare/worker.ts";
+import { BodyCollector } from "../../protocol/body-collector.ts";
 import { CAPABILITIES_PATH } from "../../protocol/capabilities.ts";
 import { ATTEMPT_FAILURES, type AttemptFailure, CAUSES } from "../../rules/causes.ts";
 import type { ProblemCode } from "../../rules/problem.ts";
@@ -16,7 +16,6 @@ import type { ReceivedProblem } from "../support/problems.ts";
 import { BACKEND_TOKEN } from "../support/tokens.ts";
 import { headOf } from "./answer-head.ts";
 import { BASE_URL } from "./send.ts";
-import { stopClocks } from "./still-clock.ts";
 
 const COUNTS = "X-Service-Edge-Counts";
 const MEBIBYTE = 1024 * 1024;
@@ -99,10 +98,12 @@ const unreachable: Answer = async () => {
   throw new Error("connection refused");
 };
 
-/** The wait for memory ends at once. */
+/** The wait for memory ends at once: nothing else has its deadline. */
 function hastenWaits(): void {
-  stopClocks();
-  vi.spyOn(WALL_CLOCK, "wait").mockImplementation(async () => void vi.advanceTimersByTime(500));
+  const after = MONOTONIC_CLOCK.after;
+  vi.spyOn(MONOTONIC_CLOCK, "after").mockImplementation((milliseconds, callback) =>
+    after(milliseconds === 5000 ? 0 : milliseconds, callback),
+  );
 }
 
 const PROVOCATIONS: Readonly<Record<EdgeCause, () => Promise<[Edge, Response]>>> = {
@@ -142,11 +143,11 @@ const PROVOCATIONS: Readonly<Record<EdgeCause, () => Promise<[Edge, Response]>>>
   },
   body_dropped: async () => {
     const edge = new Edge(LARGE_BODIES);
-    const reclaim = vi.spyOn(BodyReservation.prototype, "reclaim");
+    const free = vi.spyOn(BodyCollector.prototype, "free");
     standIn(async ({ body }) => {
       await new Response(body).bytes();
       void edge.upload("f");
-      await vi.waitFor(() => expect(reclaim).toHaveBeenCalled());
+      await vi.waitFor(() => expect(free).toHaveBeenCalled());
       throw new Error("connection reset");
     });
     for (const token of [..."aaccddee"]) await edge.upload(token);

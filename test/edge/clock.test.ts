@@ -1,9 +1,9 @@
 /** The clock of everything at the edge that waits. */
 import fc from "fast-check";
 import { expect, it, onTestFinished, vi } from "vitest";
-import { RequestClock, WALL_CLOCK } from "../../edge/clock.ts";
+import { MONOTONIC_CLOCK, RequestClock } from "../../edge/clock.ts";
 
-it("the clock of a request calls back when the wall clock would, with one timer at a time", () => {
+it("the clock of a request calls back when the clock of the program would, with one timer at a time", () => {
   vi.useFakeTimers();
   onTestFinished(() => void vi.useRealTimers());
   const milliseconds = fc.integer({ min: 0, max: 3000 });
@@ -14,7 +14,7 @@ it("the clock of a request calls back when the wall clock would, with one timer 
     fc.property(steps, (each) => {
       const began = Date.now();
       const calls = { request: [] as string[], wall: [] as string[] };
-      const clocks = { request: new RequestClock(), wall: WALL_CLOCK };
+      const clocks = { request: new RequestClock(), wall: MONOTONIC_CLOCK };
       each.forEach(({ pause, after, cancels }, index) => {
         for (const name of ["request", "wall"] as const) {
           const cancel = clocks[name].after(after, () => calls[name].push(`${index} at ${Date.now() - began}`));

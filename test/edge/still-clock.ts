@@ -1,9 +1,9 @@
 /** Clocks that only a test moves: one to be passed in, and the platform's own. */
 import { vi } from "vitest";
-import { WALL_CLOCK, type WallClock } from "../../edge/clock.ts";
+import { type Clock, MONOTONIC_CLOCK } from "../../edge/clock.ts";
 
 /** A clock that stands still until `pass` or `passTo`. */
-export class StillClock implements WallClock {
+export class StillClock implements Clock {
   #now = 0;
   #due: { readonly at: number; readonly callback: () => void }[] = [];
 
@@ -53,7 +53,7 @@ export function stopClocks(): void {
 /** Waits take no time but on the clock, until `vi.useRealTimers` and `vi.restoreAllMocks`. */
 export function hastenWaits(): void {
   stopClocks();
-  vi.spyOn(WALL_CLOCK, "wait").mockImplementation(async (milliseconds) => {
+  vi.spyOn(MONOTONIC_CLOCK, "wait").mockImplementation(async (milliseconds) => {
     vi.advanceTimersByTime(milliseconds);
   });
 }

@@ -45,7 +45,9 @@ it("the architecture page names the files in which each cause of a 429 is decide
 
 it("the alert on refusals of the edge counts all that the edge decides but the rate limit", async () => {
   const alerts = await readFile(join(ROOT, "deploy/alerts.yml"), "utf8");
-  const counted = [...alerts.matchAll(/service_edge_refusals_total\{cause=~"([^"]+)"/g)].map(([, causes]) => causes);
+  const counted = [...alerts.matchAll(/service_edge_refusals_total\{origin="",cause=~"([^"]+)"/g)].map(
+    ([, causes]) => causes,
+  );
   const others = new Set<string>(["rate_limit", ...BACKEND_CAPACITY_CAUSES]);
   const causes = Object.keys(CAUSES.render_queue_full).filter((cause) => !others.has(cause));
   expect(counted).toEqual([causes.join("|"), causes.join("|")]);

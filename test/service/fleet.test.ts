@@ -5,6 +5,7 @@
 import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { ENDLESS, NO_TIME_LIMIT } from "../support/backend/bombs.ts";
 import { metricsAt, sampleValue } from "../support/readers/metrics-text.ts";
+import { startNodeEdge } from "../support/service/node-edge.ts";
 import { declared, RawConnection, renderHead, renderRequest } from "../support/service/raw-connection.ts";
 import { EDGE_PLATFORMS } from "../support/service/service-parts.ts";
 import { FAULTS, startFleet, startFleetEdge, startLoad, type TestFleet } from "../support/service/test-fleet.ts";
@@ -22,16 +23,23 @@ async function occupied(url: string): Promise<number> {
 let pair: TestFleet;
 
 beforeAll(async () => {
-  // The test of an edge that is replaced needs renders that only it ends.
+  // The test of an edge that is cut off needs renders that only it ends.
   pair = await startFleet(2, { ...backendEnvironment(), ...NO_TIME_LIMIT });
   return () => pair.stop();
 });
 
-it("an edge that is replaced leaves no render behind, and the next one serves", async () => {
-  await RawConnection.open(pair.edgeUrl(), renderRequest(JSON.stringify({ source: ENDLESS })));
+it("an edge that is cut off at its deadline leaves no render behind, and another one serves", async () => {
+  const tokens = { SERVICE_API_TOKENS: API_TOKEN, SERVICE_BACKEND_TOKEN: BACKEND_TOKEN };
+  const edge = await startNodeEdge({
+    ...tokens,
+    SERVICE_BACKEND_URLS: pair.urls.join(" "),
+    SERVICE_LOG_REQUESTS: "none",
+  });
+  await RawConnection.open(edge.url, renderRequest(JSON.stringify({ source: ENDLESS })));
   const total = async () => (await occupied(pair.berth(0).url)) + (await occupied(pair.berth(1).url));
   await expect.poll(total).toBe(1);
-  await pair.replaceEdge();
+  // Until its deadline, it would wait for the render.
+  expect(await edge.server.stop(0)).toBe(false);
   await expect.poll(total).toBe(0);
   const load = startLoad(CLIENTS, pair.edgeUrl);
   await load.more();

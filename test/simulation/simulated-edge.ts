@@ -7,9 +7,8 @@ import { type RenderAnswer, RenderAttempts } from "../../edge/backends/render-at
 import { ATTEMPT_SLACK_MILLISECONDS, type Sending, tryBackends } from "../../edge/backends/try-backends.ts";
 import { BodyMemory, type BodyReservation } from "../../edge/body/body-memory.ts";
 import { FairLimit } from "../../edge/body/fair-limit.ts";
-import { HeldBody } from "../../edge/body/held-body.ts";
 import { longestRenderMilliseconds, makeUploadLimit } from "../../edge/body/read-body.ts";
-import type { WallClock } from "../../edge/clock.ts";
+import type { Clock } from "../../edge/clock.ts";
 import type { Backend } from "../../edge/platform/platform.ts";
 import { EDGE_INTEGER_SETTINGS } from "../../edge/settings.ts";
 import { NO_MEMORY_RETRY_SECONDS } from "../../protocol/body-collector.ts";
@@ -140,14 +139,16 @@ export class SimulatedEdge {
     // As at the real edge, the memory of a body that is dropped is detached: whoever still reads it finds it empty.
     let bytes = new ArrayBuffer(planned.bytes);
     let isOwnEnd = false;
-    const reservation = this.memory.reserve(planned.caller, this.#lifetimeMilliseconds, () => {
+    const free = () => {
       bytes = bytes.transfer(0);
       request.isBodyFree = true;
       this.#hold(request, 0);
       if (isOwnEnd || request.isGone || request.forwardedAt === null) return;
       request.isBodyTaken = true;
       this.#world.check(OF_A_TAKEN_BODY, this.#name, (invariant) => invariant(request));
-    });
+    };
+    const held = { finish: () => new Uint8Array(bytes), free };
+    const reservation = this.memory.reserve(planned.caller, this.#lifetimeMilliseconds, held);
     const release = () => {
       render.release();
       upload.release();
@@ -158,12 +159,11 @@ export class SimulatedEdge {
       const hasMemory = await resumeUnlessGone(request, this.#readBody(request, reservation));
       upload.release();
       if (!hasMemory) return this.#refuse(request, "edge_memory");
-      const body = new HeldBody({ finish: () => new Uint8Array(bytes) }, reservation);
       request.forwardedAt = time.now;
       request.deadline = time.now + settings.backendTimeoutSeconds * 1000;
-      const end = await resumeUnlessGone(request, this.#forward(request, body, disconnected, open));
+      const end = await resumeUnlessGone(request, this.#forward(request, reservation, disconnected, open));
       isOwnEnd = true;
-      body.release();
+      reservation.release();
       this.#say(request, end);
     } finally {
       this.#hold(request, 0);
@@ -193,7 +193,7 @@ export class SimulatedEdge {
     this.hasChanged = true;
   }
 
-  #forward(request: RequestFacts, body: HeldBody, clientSignal: AbortSignal, open: Set<Exchange>) {
+  #forward(request: RequestFacts, body: BodyReservation, clientSignal: AbortSignal, open: Set<Exchange>) {
     const { random, settings } = this.#world;
     const { deadline } = request;
     const clock = this.#clock(() => {
@@ -389,7 +389,7 @@ export class SimulatedEdge {
   }
 
   /** Its timers fire late, as those of a busy isolate do. */
-  #clock(isContinued: () => boolean): WallClock {
+  #clock(isContinued: () => boolean): Clock {
     const { time, random, settings } = this.#world;
     const after = (milliseconds: number, callback: () => void) => {
       const delay = random.next() * settings.maxTimerDelayMilliseconds;

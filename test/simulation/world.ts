@@ -1,4 +1,5 @@
 /** One schedule carried out: edges, backends and the network between them, in virtual time. */
+import { BodyCollector } from "../../protocol/body-collector.ts";
 import { Disturbances, RequestFacts } from "./facts.ts";
 import { AT_THE_END, OF_A_PROCESS, OF_A_REQUEST, OF_AN_EDGE } from "./invariants.ts";
 import { Link } from "./network.ts";
@@ -134,7 +135,7 @@ class World implements WorldView {
     this.time.after(ALL_LIFETIMES_MILLISECONDS, () => {
       for (const { memory, uploads, renders } of this.edges) {
         for (const limit of [uploads, renders]) limit.acquire("last")?.release();
-        const reservation = memory.reserve("last", ALL_LIFETIMES_MILLISECONDS, () => {});
+        const reservation = memory.reserve("last", ALL_LIFETIMES_MILLISECONDS, new BodyCollector(0, 0));
         void reservation.growTo(1).then(() => reservation.release());
       }
     });

@@ -17,7 +17,7 @@ import type { CapacityCause } from "../../../rules/causes.ts";
 import { LIMIT_SETTINGS } from "../../../rules/limits.ts";
 import { PROBLEM_MEDIA_TYPE, PROBLEMS } from "../../../rules/problem.ts";
 import { BACKEND_TIMEOUT_SETTING, RENDER_TIME_SETTINGS } from "../../../rules/render-time.ts";
-import { WALL_CLOCK } from "../../clock.ts";
+import { MONOTONIC_CLOCK } from "../../clock.ts";
 
 const BACKEND_PORT = 8788;
 const INACTIVITY_TIMEOUT_MILLISECONDS = 10 * 60 * 1000;
@@ -82,7 +82,7 @@ export class BackendContainer extends DurableObject<ContainerEnvironment> {
     const place = isRender(request) && !isProbe(request) ? this.#takePlace(request.signal) : null;
     try {
       const response = await this.#passOn(request);
-      if (place !== null) this.#answeredAt = WALL_CLOCK.now();
+      if (place !== null) this.#answeredAt = MONOTONIC_CLOCK.now();
       return response;
     } finally {
       if (place !== null) this.#waiting.delete(place);
@@ -91,7 +91,7 @@ export class BackendContainer extends DurableObject<ContainerEnvironment> {
 
   #takePlace(signal: AbortSignal): symbol {
     const place = Symbol();
-    this.#waiting.set(place, WALL_CLOCK.now());
+    this.#waiting.set(place, MONOTONIC_CLOCK.now());
     signal.addEventListener("abort", () => this.#waiting.delete(place));
     return place;
   }
@@ -99,7 +99,7 @@ export class BackendContainer extends DurableObject<ContainerEnvironment> {
   /** Null if there is room. A probe is passed on all the same if nothing has been heard of the backend for a while. */
   #answerWhileFull(request: Request): Response | null {
     if (!isRender(request)) return null;
-    const now = WALL_CLOCK.now();
+    const now = MONOTONIC_CLOCK.now();
     for (const [place, beganAt] of this.#waiting) {
       if (now - beganAt > LONGEST_WAIT_MILLISECONDS) this.#waiting.delete(place);
     }
@@ -108,7 +108,7 @@ export class BackendContainer extends DurableObject<ContainerEnvironment> {
   }
 
   async #passOn(request: Request): Promise<Response> {
-    const arrivedAt = WALL_CLOCK.now();
+    const arrivedAt = MONOTONIC_CLOCK.now();
     const token = this.#token ?? (await this.#start());
     const { method, body } = request;
     // workerd ignores `request.signal` itself as the signal of a subrequest.
@@ -118,7 +118,7 @@ export class BackendContainer extends DurableObject<ContainerEnvironment> {
     const timeBudget = headers.get(TIME_BUDGET_HEADER);
     // The start of the container has used up some of the edge's time budget.
     if (timeBudget !== null)
-      headers.set(TIME_BUDGET_HEADER, String(Math.max(0, Number(timeBudget) - (WALL_CLOCK.now() - arrivedAt))));
+      headers.set(TIME_BUDGET_HEADER, String(Math.max(0, Number(timeBudget) - (MONOTONIC_CLOCK.now() - arrivedAt))));
     try {
       return await this.#fetchBackend(request.url, { method, headers, body, signal, redirect: "manual" });
     } catch (error) {
@@ -160,7 +160,7 @@ export class BackendContainer extends DurableObject<ContainerEnvironment> {
   }
 
   async #becomeReady(): Promise<string> {
-    const deadline = WALL_CLOCK.now() + START_TIMEOUT_MILLISECONDS;
+    const deadline = MONOTONIC_CLOCK.now() + START_TIMEOUT_MILLISECONDS;
     const settings = pickBackendSettings(this.env);
     let start = await this.ctx.storage.get<Start>(START_KEY);
     if (this.#container.running && JSON.stringify(start?.settings) !== JSON.stringify(settings)) {
@@ -176,8 +176,8 @@ export class BackendContainer extends DurableObject<ContainerEnvironment> {
     await this.#container.setInactivityTimeout(INACTIVITY_TIMEOUT_MILLISECONDS);
     while (!(await this.#isReady())) {
       if (!this.#container.running) throw new Error("the container ended before it was ready");
-      if (WALL_CLOCK.now() > deadline) throw new Error("the container did not become ready in time");
-      await WALL_CLOCK.wait(READY_POLL_MILLISECONDS);
+      if (MONOTONIC_CLOCK.now() > deadline) throw new Error("the container did not become ready in time");
+      await MONOTONIC_CLOCK.wait(READY_POLL_MILLISECONDS);
     }
     this.#token = start.token;
     return start.token;
@@ -198,7 +198,7 @@ export class BackendContainer extends DurableObject<ContainerEnvironment> {
   /** Lets the backend finish its renders. Meanwhile, requests wait here or go to another instance. */
   async #stop(deadline: number): Promise<void> {
     this.#container.signal(SIGTERM);
-    await Promise.race([this.#watch(), WALL_CLOCK.wait(deadline - WALL_CLOCK.now())]);
+    await Promise.race([this.#watch(), MONOTONIC_CLOCK.wait(deadline - MONOTONIC_CLOCK.now())]);
     if (this.#container.running) throw new Error("the container with the previous settings has not ended yet");
   }
 

@@ -1,7 +1,7 @@
 /** Fetches from backends: a URL, a binding of the Worker or an instance of a container. */
 import { SettingError } from "../../../rules/settings.ts";
 import type { AccessToken, BackendAddress } from "../../backends/backend-address.ts";
-import { WALL_CLOCK, waitAtMost } from "../../clock.ts";
+import { MONOTONIC_CLOCK, waitAtMost } from "../../clock.ts";
 import type { Backend, BackendAnswer, BackendRequest } from "../platform.ts";
 import { StreamedAnswer } from "./exchange.ts";
 import { sendBody } from "./send-body.ts";
@@ -86,7 +86,7 @@ export async function readBoundedText(
   const decoder = new TextDecoder();
   let text = "";
   for (let size = 0; ; ) {
-    const reading = await waitAtMost(reader.read(), deadline - WALL_CLOCK.now());
+    const reading = await waitAtMost(reader.read(), deadline - MONOTONIC_CLOCK.now());
     if (reading === "late") break;
     if (reading.done) return text + decoder.decode();
     size += reading.value.length;

@@ -28,6 +28,7 @@ export function platformOf(environment: object): Platform {
 
 class Workers implements Platform {
   readonly settings: EdgeEnvironment;
+  readonly isWholeEdge = false;
   readonly memoryBounds = {
     bodyBytes: MAX_BODY_BYTES_IN_ISOLATE,
     largestBodyBytes: LARGEST_BODY_BYTES_IN_ISOLATE,

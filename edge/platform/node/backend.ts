@@ -5,7 +5,7 @@ import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from
 import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
 import { SettingError } from "../../../rules/settings.ts";
 import type { AccessToken, BackendAddress } from "../../backends/backend-address.ts";
-import { WALL_CLOCK } from "../../clock.ts";
+import { MONOTONIC_CLOCK } from "../../clock.ts";
 import type { Backend, BackendAnswer, BackendRequest, HeaderFields } from "../platform.ts";
 import type { Capacity } from "./open-files.ts";
 import { ReadableBody } from "./readable-body.ts";
@@ -166,7 +166,7 @@ class ReceivedAnswer implements BackendAnswer {
       resolve(text);
       if (!message.complete) message.destroy();
     };
-    const timer = setTimeout(() => finish(null), Math.max(0, deadline - WALL_CLOCK.now()));
+    const timer = setTimeout(() => finish(null), Math.max(0, deadline - MONOTONIC_CLOCK.now()));
     message.on("data", (piece: Buffer) => {
       bytes += piece.length;
       pieces.push(piece);

@@ -32,7 +32,7 @@ export class Exchange implements ClientRequest {
     const { "content-length": length, "transfer-encoding": coding } = request.headers;
     const hasBody = coding !== undefined || (length !== undefined && length !== "0");
     const begin = () => {
-      if (expectsContinue && request.httpVersion === "1.1") response.writeContinue();
+      if (expectsContinue) response.writeContinue();
     };
     this.body = hasBody ? new IncomingBody(request, begin) : null;
   }

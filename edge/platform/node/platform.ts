@@ -17,6 +17,7 @@ interface Parts {
 
 export class NodePlatform implements Platform {
   readonly settings: Readonly<Record<string, unknown>>;
+  readonly isWholeEdge = true;
   readonly rateLimiter = null;
   readonly openLookup = openLookup;
   readonly #backends: BackendConnections;

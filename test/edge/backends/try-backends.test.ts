@@ -6,7 +6,6 @@ import { type RenderAnswer, RenderAttempts } from "../../../edge/backends/render
 import { SideRequests } from "../../../edge/backends/side-requests.ts";
 import { probeDueBackends, type Sending, tryBackends } from "../../../edge/backends/try-backends.ts";
 import { BodyMemory } from "../../../edge/body/body-memory.ts";
-import { HeldBody } from "../../../edge/body/held-body.ts";
 import type { Backend } from "../../../edge/platform/platform.ts";
 import { BodyCollector } from "../../../protocol/body-collector.ts";
 import { PROBLEMS, type ProblemCode } from "../../../rules/problem.ts";
@@ -201,7 +200,7 @@ describe("a body whose memory other requests may take", () => {
     const choice = new BackendChoice([a, b]);
     const memory = new BodyMemory(BYTES, BYTES, clock);
     const collector = new BodyCollector(BYTES, BYTES);
-    const reservation = memory.reserve("caller", 600_000, () => collector.free());
+    const reservation = memory.reserve("caller", 600_000, collector);
     await reservation.growTo(BYTES);
     collector.add(new Uint8Array(BYTES));
     const attempts = new RenderAttempts(choice, TIME_BUDGET_MILLISECONDS, BYTES, () => 0);
@@ -211,7 +210,7 @@ describe("a body whose memory other requests may take", () => {
       choice,
       attempts,
       clock,
-      body: new HeldBody(collector, reservation),
+      body: reservation,
       whenClientLeaves: () => () => {},
       send: ({ name }, { signal, reportTaken }) => {
         asked.push(name);
@@ -226,7 +225,7 @@ describe("a body whose memory other requests may take", () => {
       discard: () => {},
       report: () => {},
     });
-    const take = () => memory.reserve("other", 600_000, () => {}).growAtOnce(BYTES);
+    const take = () => memory.reserve("other", 600_000, new BodyCollector(0, 0)).tryGrowTo(BYTES);
     return { clock, choice, backend: a, take, answer, ending, asked };
   }
 

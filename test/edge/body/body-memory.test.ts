@@ -1,7 +1,6 @@
 /** The memory for bodies in one isolate: which request gets it, which waits, and which gets none. */
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { BodyMemory, type BodyReservation } from "../../../edge/body/body-memory.ts";
-import { HeldBody } from "../../../edge/body/held-body.ts";
 import { StillClock } from "../still-clock.ts";
 
 const LIFETIME_MILLISECONDS = 60_000;
@@ -14,7 +13,9 @@ beforeEach(() => {
   memory = new BodyMemory(30, 100, clock);
 });
 
-const reserve = (owner = "a", dropBody = () => {}) => memory.reserve(owner, LIFETIME_MILLISECONDS, dropBody);
+const BYTES = new Uint8Array([1, 2, 3]);
+const reserve = (owner = "a", free = () => {}, lifetimeMilliseconds = LIFETIME_MILLISECONDS) =>
+  memory.reserve(owner, lifetimeMilliseconds, { finish: () => BYTES, free });
 
 /** The result, if it comes within this time of the clock; otherwise "waits". */
 async function within<Result>(milliseconds: number, result: Promise<Result>): Promise<Result | "waits"> {
@@ -22,7 +23,7 @@ async function within<Result>(milliseconds: number, result: Promise<Result>): Pr
   return Promise.race([result, Promise.resolve("waits" as const)]);
 }
 
-/** The result of a reservation within a few polls. */
+/** The result of a reservation within a moment. */
 const growth = (reservation: BodyReservation, bytes: number) => within(100, reservation.growTo(bytes));
 
 describe("the memory for bodies", () => {
@@ -75,45 +76,26 @@ describe("the memory for bodies", () => {
     expect(await within(100, waiting)).toBe(true);
   });
 
-  it("is waited for until the deadline, however late the timers of a busy isolate fire", async () => {
-    let [now, looks] = [0, 0];
-    const wait = async () => {
-      looks++;
-      now += 500;
-    };
-    memory = new BodyMemory(30, 100, { now: () => now, wait, after: () => () => {} });
+  it("is waited for until the deadline", async () => {
     for (const reservation of [reserve(), reserve()]) await reservation.growTo(30);
-    expect(await reserve().growTo(30)).toBe(false);
-    expect([looks, memory.reservedBytes]).toEqual([10, 60]);
+    const waiting = reserve().growTo(30);
+    expect(await within(4999, waiting)).toBe("waits");
+    expect(await within(1, waiting)).toBe(false);
+    expect([memory.reservedBytes, clock.timers]).toEqual([60, 0]);
   });
 
-  it("is granted to each of many waiting requests, including those that poll rarely", async () => {
+  it("is granted at once to each of those that wait, the first before the others", async () => {
     const holders = [30, 30, 10].map((bytes) => ({ reservation: reserve(), bytes }));
     for (const { reservation, bytes } of holders) await reservation.growTo(bytes);
-    const waiting = Array.from({ length: 30 }, () => reserve());
+    const waiting = Array.from({ length: 20 }, () => reserve());
     const growths = waiting.map((reservation) => reservation.growTo(2));
-    await clock.pass(100);
+    holders[1]?.reservation.release();
+    // Beside the oldest, a caller may have 40 of 100.
+    expect(waiting.map(({ reservedBytes }) => reservedBytes)).toEqual(waiting.map((_, index) => (index < 15 ? 2 : 0)));
     for (const { reservation } of holders) reservation.release();
-    await clock.pass(100);
-    // Those that poll often have theirs; the others poll within a second.
-    expect(memory.reservedBytes).toBe(32);
-    for (const reservation of waiting.slice(0, 16)) reservation.release();
-    expect(await within(1000, Promise.all(growths))).toEqual(waiting.map(() => true));
+    expect(await Promise.all(growths)).toEqual(waiting.map(() => true));
     for (const reservation of waiting) reservation.release();
-    expect(memory.reservedBytes).toBe(0);
-  });
-
-  it("is polled often by at most sixteen requests of a caller, and their places become free when they stop waiting", () => {
-    const frequent = Array.from({ length: 16 }, () => reserve());
-    for (const reservation of frequent) expect(memory.choosePollMilliseconds(reservation)).toBe(20);
-    const [granted, given, ...others] = frequent;
-    const late = [reserve(), reserve()];
-    expect(late.map((reservation) => memory.choosePollMilliseconds(reservation))).toEqual([1000, 1000]);
-    expect(granted !== undefined && memory.tryGrow(granted, 10)).toBe(true);
-    expect(late.map((reservation) => memory.choosePollMilliseconds(reservation))).toEqual([20, 1000]);
-    given?.release();
-    expect(late.map((reservation) => memory.choosePollMilliseconds(reservation))).toEqual([20, 20]);
-    expect(others.map((reservation) => memory.choosePollMilliseconds(reservation))).toEqual(others.map(() => 20));
+    expect([memory.reservedBytes, clock.timers]).toEqual([0, 0]);
   });
 
   it("is not waited for after the reservation has been released", async () => {
@@ -127,12 +109,12 @@ describe("the memory for bodies", () => {
 
   it("is freed at the end of the lifetime of a reservation that is never released", async () => {
     const drop = vi.fn();
-    for (let index = 0; index < 2; index++) await memory.reserve("a", 50, drop).growTo(30);
+    for (let index = 0; index < 2; index++) await reserve("a", drop, 50).growTo(30);
     const next = reserve();
     await clock.passTo(49);
-    expect([memory.tryGrow(next, 30), drop.mock.calls.length]).toEqual([false, 0]);
+    expect([next.tryGrowTo(30), drop.mock.calls.length]).toEqual([false, 0]);
     await clock.passTo(50);
-    expect([memory.tryGrow(next, 30), memory.reservedBytes, drop.mock.calls.length]).toEqual([true, 30, 2]);
+    expect([next.tryGrowTo(30), memory.reservedBytes, drop.mock.calls.length]).toEqual([true, 30, 2]);
   });
 
   it.each([
@@ -175,35 +157,30 @@ describe("memory on offer", () => {
       reservation.withdraw();
     }
     expect(await growth(reserve("e"), 23)).toBe("waits");
-    expect(kept.map(({ bytes }) => bytes)).toEqual([23, 23, 23, 23]);
+    expect(kept.map(({ reservedBytes }) => reservedBytes)).toEqual([23, 23, 23, 23]);
+  });
+
+  it("is not taken for a request whose caller has used up its own share", async () => {
+    const [offered, oldest] = [reserve("a"), reserve("b")];
+    expect([await growth(offered, 30), await growth(oldest, 30), await growth(reserve("b"), 30)]).toEqual([
+      true,
+      true,
+      true,
+    ]);
+    offered.offer();
+    expect(await growth(reserve("b"), 20)).toBe("waits");
+    expect(offered.bytes).not.toBeNull();
   });
 });
 
-describe("a body that is held while backends are tried", () => {
-  const BYTES = new Uint8Array([1, 2, 3]);
-
-  async function hold() {
-    const free = vi.fn();
-    const reservation = reserve("a", free);
-    await reservation.growTo(30);
-    const body = new HeldBody({ finish: () => BYTES }, reservation);
-    return { reservation, body, free };
-  }
-
-  it("can be sent again until another request takes its memory", async () => {
-    const { reservation, body, free } = await hold();
-    reservation.reclaim();
-    expect(body.bytes).toBe(BYTES);
-    body.offer();
-    expect([body.bytes, free.mock.calls.length, memory.reservedBytes]).toEqual([BYTES, 0, 30]);
-    reservation.reclaim();
-    expect([body.bytes, free.mock.calls.length, memory.reservedBytes]).toEqual([null, 1, 0]);
-  });
-
-  it("is freed once, with its memory, when it is released", async () => {
-    const { body, free } = await hold();
-    body.release();
-    body.release();
-    expect([body.bytes, free.mock.calls.length, memory.reservedBytes]).toEqual([null, 1, 0]);
-  });
+it("a body can be sent again until another request takes its memory, and is freed once", async () => {
+  const free = vi.fn();
+  const [other, body] = [reserve("b"), reserve("a", free)];
+  for (const reservation of [other, body]) await reservation.growTo(30);
+  body.offer();
+  expect([body.bytes, free.mock.calls.length]).toEqual([BYTES, 0]);
+  expect(await growth(reserve("c"), 20)).toBe(true);
+  expect(await growth(reserve("d"), 30)).toBe(true);
+  body.release();
+  expect([body.bytes, free.mock.calls.length, memory.reservedBytes]).toEqual([null, 1, 80]);
 });

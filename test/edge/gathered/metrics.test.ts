@@ -1,6 +1,6 @@
 /** The metrics of several backends in one exposition. */
 import { describe, expect, it } from "vitest";
-import { mergeMetrics } from "../../../edge/gathered/metrics.ts";
+import { formatMetrics, mergeMetrics as gatherMetrics } from "../../../edge/gathered/metrics.ts";
 
 const EXPOSITION = `# HELP renders_total Renders.
 # TYPE renders_total counter
@@ -10,6 +10,8 @@ renders_total{format="pdf"} 3
 up 1
 `;
 
+const mergeMetrics = (...[scrapes, isPublic]: Parameters<typeof gatherMetrics>) =>
+  formatMetrics(gatherMetrics(scrapes, isPublic), null);
 const listed = (backend: string, text: string | null) => ({ backend, text, state: "listed" }) as const;
 
 describe("merged metrics", () => {
@@ -90,5 +92,23 @@ calls_total{outcome="ok",caller="b"} 1
 `;
     const merged = mergeMetrics([listed("a", text)], isPublic);
     expect(merged.split('service_origin_up{origin="a"} 1\n')[1]).toBe(family);
+  });
+
+  it("have what the edge counts itself beside what backends were told by others, each metric once", () => {
+    const told = `# HELP service_edge_refusals_total Told.
+# TYPE service_edge_refusals_total counter
+service_edge_refusals_total{code="service_unavailable",cause="no_backends"} 3
+`;
+    const own = { get: (name: string) => (name === "no_backends" ? 2 : 0) };
+    const text = formatMetrics(gatherMetrics([listed("a", told)], false), own);
+    expect(text.match(/^# TYPE service_edge.*$/gm)).toEqual([
+      "# TYPE service_edge_refusals_total counter",
+      "# TYPE service_edge_attempt_failures_total counter",
+    ]);
+    expect(text.match(/^service_edge.*no_backends.*$/gm)).toEqual([
+      'service_edge_refusals_total{code="service_unavailable",cause="no_backends"} 2',
+      'service_edge_refusals_total{origin="a",code="service_unavailable",cause="no_backends"} 3',
+    ]);
+    expect(text).toContain('service_edge_attempt_failures_total{failure="lost"} 0\n');
   });
 });

@@ -56,7 +56,7 @@ afterEach(() => {
 const share = (...backends: Backend[]) => shareCapabilities({ backends }, (line) => void warnings.push(line));
 
 async function packagesOf(capabilities: SharedAnswer<Capabilities | null>): Promise<string[] | null> {
-  const document = await capabilities.get(() => new AbortController().signal);
+  const document = await capabilities.get({ whenClientLeaves: () => {}, inBackground: () => {} });
   return document?.packages.map(({ name }) => name) ?? null;
 }
 

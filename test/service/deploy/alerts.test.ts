@@ -28,6 +28,9 @@ const outcome = (name: string, format = "pdf", origin = "backend-1") =>
 const timeouts = (cause: string) => `service_render_timeouts_total${label("backend-1", `,cause="${cause}"`)}`;
 const edgeRefusals = (code: string, cause: string) =>
   `service_edge_refusals_total${label("backend-1", `,code="${code}",cause="${cause}"`)}`;
+/** As an edge of a host tells them itself, whether a backend lives or not. */
+const ownRefusals = (edge: string, cause: string) =>
+  `service_edge_refusals_total{job="edge",instance="${edge}:443",code="service_unavailable",cause="${cause}"}`;
 const LENGTH = 120;
 
 /** Renders per minute of which so many take at most ten seconds, and all at most thirty. */
@@ -275,6 +278,12 @@ const CASES: readonly Case[] = [
     ["EdgeSheds", DEPLOYMENT],
   ],
   ["three requests that no backend answers", 36, { [UNANSWERED]: "0x30 3x90" }, ["EdgeFails", DEPLOYMENT]],
+  [
+    "four requests that two edges refuse, each because it finds no backend",
+    36,
+    { [ownRefusals("one", "no_backends")]: "0x30 2x90", [ownRefusals("two", "no_backends")]: "0x30 2x90" },
+    ["EdgeFails", DEPLOYMENT],
+  ],
   [
     "more than four requests that wait for each slot",
     16,

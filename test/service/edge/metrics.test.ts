@@ -1,8 +1,10 @@
 /** `/metrics` of the edge on real sockets: how often backends are asked, and a response that never ends. */
-import { beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { type EdgeStage, startEdgeStages } from "../../support/service/edge-stage.ts";
+import { beforeAll, beforeEach, describe, expect, it, onTestFinished } from "vitest";
+import { metricsAt } from "../../support/readers/metrics-text.ts";
+import { type EdgeStage, startEdgeStages, startEdges } from "../../support/service/edge-stage.ts";
 import { EDGE_PLATFORMS } from "../../support/service/service-parts.ts";
-import { API_TOKEN } from "../../support/tokens.ts";
+import { clientOf } from "../../support/service/test-service.ts";
+import { API_TOKEN, UNREACHABLE_URL } from "../../support/tokens.ts";
 
 const MEBIBYTE = 1024 * 1024;
 /** The settings of the edge of the first test. */
@@ -40,7 +42,12 @@ describe.each(EDGE_PLATFORMS)("the edge on %s", (platform) => {
     const answer = backend.elsewhere;
     const { promise: allHaveAsked, resolve: letAnswer } = Promise.withResolvers<void>();
     backend.elsewhere = (response) => void allHaveAsked.then(() => answer(response));
+    const leaving = await stage.open(SCRAPE_HEAD);
+    await expect.poll(() => backend.askedElsewhere).toBe(1);
     const clients = await Promise.all(Array.from({ length: 16 }, () => stage.open(SCRAPE_HEAD)));
+    await stage.takenIn();
+    // The others need not ask again because the one has left that came first.
+    leaving.reset();
     await stage.takenIn();
     letAnswer();
     const texts = await Promise.all(clients.map(async (client) => (await client.answer())?.body));
@@ -79,4 +86,20 @@ describe.each(EDGE_PLATFORMS)("the edge on %s", (platform) => {
     expect(answer?.body).toContain('service_origin_absent{origin="backend-1"} 1\n');
     expect(sent).toBeLessThan(50 * MEBIBYTE);
   });
+});
+
+it("an edge in Node tells what it has refused while no backend is there to be told, and at once", async () => {
+  const edges = await startEdges([{ SERVICE_BACKEND_URLS: UNREACHABLE_URL }, { SERVICE_BACKEND_URLS: "" }]);
+  onTestFinished(() => edges.stop());
+  for (const [index, cause] of ["no_backend_answered", "no_backends"].entries()) {
+    const url = edges.urls[index] ?? expect.unreachable();
+    const told = async () =>
+      (await metricsAt(url)).filter(
+        ({ name, labels }) => name === "service_edge_refusals_total" && labels.cause === cause,
+      );
+    for (const value of [0, 1, 2]) {
+      expect(await told()).toMatchObject([{ value, labels: { code: "service_unavailable", cause } }]);
+      expect((await clientOf(url).render({ source: "x" })).status).toBe(503);
+    }
+  }
 });

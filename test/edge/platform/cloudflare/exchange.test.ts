@@ -1,6 +1,6 @@
 /** The memory that a body is read into in workerd. Its limits and deadlines: test/service/edge. */
 import { expect, it } from "vitest";
-import { WALL_CLOCK } from "../../../../edge/clock.ts";
+import { MONOTONIC_CLOCK } from "../../../../edge/clock.ts";
 import { StreamedBody } from "../../../../edge/platform/cloudflare/exchange.ts";
 
 it("a read gets little memory until a client has filled it", async () => {
@@ -14,7 +14,7 @@ it("a read gets little memory until a client has filled it", async () => {
     },
   });
   const reader = new StreamedBody(body, null);
-  for (let count = 0; count < 4; count++) await reader.next(60_000, WALL_CLOCK);
+  for (let count = 0; count < 4; count++) await reader.next(60_000, MONOTONIC_CLOCK);
   expect(given).toEqual([4096, 4096, 65_536, 65_536]);
 });
 
@@ -36,15 +36,15 @@ it("64 bodies at a time get large reads, each until it is over, whether its leng
   };
   const begin = async (length: string | null) => {
     const body = bodyOf(length);
-    for (let read = 0; read < 2; read++) await body.next(60_000, WALL_CLOCK);
+    for (let read = 0; read < 2; read++) await body.next(60_000, MONOTONIC_CLOCK);
     return { body, isLarge: sizes.at(-1) === 65_536 };
   };
   const lengths = Array.from({ length: 64 }, (_, index) => (index % 2 === 0 ? null : String(4096 + 2 * 65_536)));
   const all = await Promise.all(lengths.map((length) => begin(length)));
   expect((await begin(null)).isLarge).toBe(false);
   for (const { body } of all) {
-    await body.next(60_000, WALL_CLOCK);
-    await body.next(60_000, WALL_CLOCK);
+    await body.next(60_000, MONOTONIC_CLOCK);
+    await body.next(60_000, MONOTONIC_CLOCK);
   }
   expect((await begin(null)).isLarge).toBe(true);
 });
@@ -58,6 +58,6 @@ it("a first read gets no more memory than the body is long", async () => {
       controller.byobRequest?.respond(20);
     },
   });
-  await new StreamedBody(body, "20").next(60_000, WALL_CLOCK);
+  await new StreamedBody(body, "20").next(60_000, MONOTONIC_CLOCK);
   expect(given).toEqual([20]);
 });

@@ -1,7 +1,7 @@
 /** What the edge in Node reads of a backend's answer as text: within its limit, and until its deadline on the monotonic clock. */
 import { createServer, type ServerResponse } from "node:http";
 import { beforeAll, expect, it } from "vitest";
-import { WALL_CLOCK } from "../../../../edge/clock.ts";
+import { MONOTONIC_CLOCK } from "../../../../edge/clock.ts";
 import { BackendConnections } from "../../../../edge/platform/node/backend.ts";
 import { closeServer, listenOnLoopback } from "../../../support/loopback-server.ts";
 
@@ -32,7 +32,7 @@ async function beginAnswer() {
 
 it("waits for a text that comes after the head, as long as its deadline is ahead", async () => {
   const { answer, response } = await beginAnswer();
-  const text = answer.readText(4, WALL_CLOCK.now() + LONG_MILLISECONDS);
+  const text = answer.readText(4, MONOTONIC_CLOCK.now() + LONG_MILLISECONDS);
   // A later turn of the event loop than any timer that is due already.
   setTimeout(() => response.end("text"), 20);
   expect(await text).toBe("text");
@@ -41,7 +41,7 @@ it("waits for a text that comes after the head, as long as its deadline is ahead
 it("gives up a text that is one byte too long, or not there by its deadline", async () => {
   const long = await beginAnswer();
   long.response.write("texts");
-  expect(await long.answer.readText(4, WALL_CLOCK.now() + LONG_MILLISECONDS)).toBeNull();
+  expect(await long.answer.readText(4, MONOTONIC_CLOCK.now() + LONG_MILLISECONDS)).toBeNull();
   const late = await beginAnswer();
-  expect(await late.answer.readText(4, WALL_CLOCK.now())).toBeNull();
+  expect(await late.answer.readText(4, MONOTONIC_CLOCK.now())).toBeNull();
 });
