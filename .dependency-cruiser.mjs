@@ -18,7 +18,7 @@ const DECIDING_ON_BACKENDS = "^edge/backends/(?!backend\\.ts$)";
 const WITHOUT_IO = [
   DECIDING_ON_BACKENDS,
   "^(rules|protocol)/",
-  "^edge/(clock|body/(body-memory|held-body)|platform/platform)\\.ts$",
+  "^edge/(clock|body/body-memory|platform/platform)\\.ts$",
 ];
 /** All of `edge/` that runs on every platform. */
 const EDGE_ITSELF = "^edge/(?!platform/(cloudflare|node)/)";
