@@ -10,6 +10,7 @@ import { requireTypst } from "../../typst/program-location.mjs";
 import { makeDebian } from "./debian.ts";
 import { startNginx } from "./nginx.ts";
 import {
+  BACKEND_TOKEN,
   CHECKOUT,
   type Command,
   type Context,
@@ -102,6 +103,18 @@ export async function trySystemd({ suite, systemd }: (typeof SYSTEMS)[number], c
     );
     const inVersion = folders.split("\n").filter((folder) => folder.startsWith(releaseFolder(version)));
     if (inVersion.length !== UNITS.length) throw new Error(`not all in ${version}: ${folders}`);
+  }
+  // As docs/operations.md#rotating-tokens has it.
+  const newToken = `${BACKEND_TOKEN}-of-tomorrow`;
+  for (const [setting, value] of [
+    ["SERVICE_BACKEND_TOKENS", `${BACKEND_TOKEN},${newToken}`],
+    ["SERVICE_BACKEND_TOKEN", newToken],
+    ["SERVICE_BACKEND_TOKENS", newToken],
+  ] as const) {
+    const load = await startLoad(leader, PROXY_URL, 200);
+    const change = `sed -i 's/^${setting}=.*/${setting}=${value}/' /etc/document-rendering-service/*.env`;
+    await shell(`${change}; cd ${INSTALLED} && deploy/roll.sh systemd`);
+    await expectNoLoss(load, `${setting} of a rotation, with ${value.split(",").length} in it`, say);
   }
   const underKill = await startLoad(leader, PROXY_URL, 100);
   await inside("systemctl", "kill", "--signal=KILL", BACKENDS[0] ?? "");
