@@ -15,6 +15,8 @@ import type { Capacity, RequestKind } from "./open-files.ts";
 
 const HEAD_TIMEOUT_MILLISECONDS = 15_000;
 const CHECK_MILLISECONDS = 1000;
+/** How much longer an idle connection is kept than its last answer has said: a client may use it until then. */
+const REQUEST_ON_ITS_WAY_MILLISECONDS = 2000;
 const MAX_HEAD_BYTES = 64 * 1024;
 /** Requests that a client sends on a connection before the first is answered. With more it is closed. */
 const MAX_PIPELINED = 64;
@@ -70,6 +72,7 @@ export class EdgeServer {
     this.#server = createServer({
       headersTimeout: HEAD_TIMEOUT_MILLISECONDS,
       keepAliveTimeout: idleConnectionSeconds * 1000,
+      keepAliveTimeoutBuffer: REQUEST_ON_ITS_WAY_MILLISECONDS,
       connectionsCheckingInterval: CHECK_MILLISECONDS,
       // The edge bounds the time for a body.
       requestTimeout: 0,

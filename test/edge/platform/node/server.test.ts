@@ -89,7 +89,7 @@ describe("connections", () => {
     const { open } = await startEdge({ SERVICE_IDLE_CONNECTION_SECONDS: "650" });
     expect((await (await open(HEALTH)).answer())?.headers.get("Keep-Alive")).toBe("timeout=650");
     const { open: openDefault } = await startEdge();
-    expect((await (await openDefault(HEALTH)).answer())?.headers.get("Keep-Alive")).toBe("timeout=75");
+    expect((await (await openDefault(HEALTH)).answer())?.headers.get("Keep-Alive")).toBe("timeout=95");
   });
 
   it("with more than 64 requests that wait are closed", async () => {
