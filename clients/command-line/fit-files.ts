@@ -4,7 +4,7 @@
  * service would refuse the whole document for a font that it may not need.
  */
 
-import { sizeInWords } from "../typescript/size-in-words.ts";
+import { sizeInWords } from "../document/size-in-words.ts";
 import { CommandError, EXIT_CODES } from "./exit-codes.ts";
 import type { Project } from "./project/project.ts";
 import { type CallFlags, openService } from "./service.ts";

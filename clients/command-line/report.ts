@@ -4,8 +4,8 @@
  */
 import { styleText } from "node:util";
 import { PROBLEM_ORIGINS } from "../../rules/problem.ts";
+import { adviceFor } from "../document/problem-advice.ts";
 import type { RejectedRender, RetryEvent, ServiceProblem } from "../typescript/client.ts";
-import { adviceFor } from "../typescript/problem-advice.ts";
 import { type CommandError, type ExitCode, exitCodeOf } from "./exit-codes.ts";
 import { printable, printableLine } from "./terminal.ts";
 

@@ -1,5 +1,5 @@
 /** The playground: puts the parts of the page together. */
-import { SOURCE_PATH } from "../typescript/saved-draft.ts";
+import { SOURCE_PATH } from "../document/saved-draft.ts";
 import { CompilerCheck } from "./checks/compiler/compiler-check.ts";
 import { RequestCheck } from "./checks/request-check.ts";
 import type { RequestFields } from "./checks/request-findings.ts";

@@ -1,5 +1,5 @@
 /** What takes the place of the draft: examples, projects and archives, and how the draft is saved as an archive. */
-import { DATA_PATH, SOURCE_PATH } from "../typescript/saved-draft.ts";
+import { DATA_PATH, SOURCE_PATH } from "../document/saved-draft.ts";
 import { type Draft, draftFileStem } from "./drafts/draft.ts";
 import type { DraftKeeper } from "./drafts/draft-keeper.ts";
 import type { DraftStore } from "./drafts/draft-store.ts";

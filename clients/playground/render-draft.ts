@@ -7,7 +7,7 @@ import { PROBLEMS } from "../../rules/problem.ts";
 import { ValidationErrorList } from "../../rules/validation-errors.ts";
 import { isOfFinishedPdf } from "../../typst/finished-pdf/broken-rule.ts";
 import { charactersBeyondTypst } from "../../typst/fonts/scripts.ts";
-import { listCompileFailureCauses } from "../typescript/compile-failure-causes.ts";
+import { listCompileFailureCauses } from "../document/compile-failure-causes.ts";
 import type { ServiceProblem } from "../typescript/service-problem.ts";
 import type { CompilerCheck } from "./checks/compiler/compiler-check.ts";
 import { findingsOf, type ProblemReport } from "./checks/findings.ts";

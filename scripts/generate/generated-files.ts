@@ -9,7 +9,7 @@ import { ANSWER_FAULTS } from "../../clients/command-line/doctor/answers.ts";
 import type { DoctorCheck } from "../../clients/command-line/doctor/check.ts";
 import { CHECK_GROUPS } from "../../clients/command-line/doctor/runner.ts";
 import { programWithAllCommands } from "../../clients/command-line/program.ts";
-import { adviceFor } from "../../clients/typescript/problem-advice.ts";
+import { adviceFor } from "../../clients/document/problem-advice.ts";
 import { ANALYTICS_BLOBS, ANALYTICS_DOUBLES } from "../../edge/platform/cloudflare/analytics.ts";
 import { NODE_EDGE_INTEGER_SETTINGS } from "../../edge/platform/node/settings.ts";
 import { EDGE_INTEGER_SETTINGS } from "../../edge/settings.ts";

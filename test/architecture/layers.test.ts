@@ -103,6 +103,7 @@ const REFUSED: readonly (readonly [importer: string, imported: string, rule: str
   ["scripts/with-nothing.ts", "./absent.ts", "every-import-is-found"],
   ["clients/template/with-node.ts", "node:fs", "template-is-portable"],
   ["clients/template/with-client.ts", "../typescript/client.ts", "template-is-portable"],
+  ["clients/document/with-node.ts", "node:fs", "document-is-portable"],
   ["clients/data-schema/with-client.ts", "../typescript/client.ts", "data-schema-is-portable"],
   ["clients/e-invoice/with-problem.ts", "../../rules/problem.ts", "e-invoice-stands-alone"],
 ];

@@ -5,7 +5,7 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
-import { readDocumentFonts } from "../../clients/typescript/fonts/document-fonts.ts";
+import { readDocumentFonts } from "../../clients/document/fonts/document-fonts.ts";
 import { runnerInProjects } from "../support/clients/command-line.ts";
 import { SAMPLES } from "../support/documents/scripts.ts";
 import { startTestService } from "../support/service/test-service.ts";

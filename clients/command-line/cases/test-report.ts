@@ -1,6 +1,6 @@
 /** Reports a run of the cases: one HTML file with its pictures for people, and JUnit XML for programs. */
 import { dirname, join } from "node:path";
-import { countInWords } from "../../typescript/size-in-words.ts";
+import { countInWords } from "../../document/size-in-words.ts";
 import { CASES_FOLDER } from "./case-files.ts";
 import type { PageDifference } from "./compare-pages.ts";
 

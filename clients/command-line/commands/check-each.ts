@@ -1,5 +1,5 @@
 /** `check --each`: compiles the template with each row of data, and shows Typst's diagnostics of those that fail. */
-import { firstInWords } from "../../typescript/size-in-words.ts";
+import { firstInWords } from "../../document/size-in-words.ts";
 import { dataOf, type EachDocument, readEachProject } from "../each/documents.ts";
 import { EqualDocuments } from "../each/equal-documents.ts";
 import { CommandError, EXIT_CODES, type ExitCode } from "../exit-codes.ts";

@@ -1,8 +1,8 @@
 /** `render --dry-run`: shows what would be sent, ends as the run itself would before that, and sends nothing. */
 import type { PublishedConstraints } from "../../../rules/published-rules.ts";
+import { countInWords } from "../../document/size-in-words.ts";
 import { checkLocally } from "../../typescript/local-check.ts";
 import { encodeRequest, type OutputOptions } from "../../typescript/render-request.ts";
-import { countInWords } from "../../typescript/size-in-words.ts";
 import { dataOf, type EachDocument } from "../each/documents.ts";
 import { type FailedDocument, failuresInLines, isThere, noneSucceeded } from "../each/run.ts";
 import { type CommandError, EXIT_CODES, type ExitCode, exitCodeOf } from "../exit-codes.ts";

@@ -1,8 +1,8 @@
 /** `render --each`: one template, a document for each row of data. */
 
-import type { WantedFonts } from "../../typescript/fonts/missing-fonts.ts";
+import type { WantedFonts } from "../../document/fonts/missing-fonts.ts";
+import { countInWords } from "../../document/size-in-words.ts";
 import type { OutputOptions } from "../../typescript/render-request.ts";
-import { countInWords } from "../../typescript/size-in-words.ts";
 import { documentFinisher, type FinishDocument, withEInvoiceOutput } from "../e-invoice.ts";
 import {
   dataOf,

@@ -1,9 +1,9 @@
 /** `render`: sends a project to the service and writes the document that comes back. */
 import { resolve } from "node:path";
 import type { Command } from "@commander-js/extra-typings";
+import type { WantedFonts } from "../../document/fonts/missing-fonts.ts";
+import { sizeInWords } from "../../document/size-in-words.ts";
 import type { RetryEvent, RetryOptions, ServiceProblem } from "../../typescript/client.ts";
-import type { WantedFonts } from "../../typescript/fonts/missing-fonts.ts";
-import { sizeInWords } from "../../typescript/size-in-words.ts";
 import { documentFinisher, type FinishDocument, withEInvoiceOutput } from "../e-invoice.ts";
 import { CommandError, EXIT_CODES, exitCodeOf } from "../exit-codes.ts";
 import { isBelow, projectFolder } from "../files/folder.ts";

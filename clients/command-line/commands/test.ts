@@ -8,9 +8,9 @@ import { type Command, InvalidArgumentError } from "@commander-js/extra-typings"
 import { LIMIT_SETTINGS } from "../../../rules/limits.ts";
 import { PPI } from "../../../rules/output-options.ts";
 import { anyTypstProblem } from "../../../typst/typst-release.mjs";
-import { archiveEntries } from "../../typescript/archive-entries.ts";
+import { archiveEntries } from "../../document/archive-entries.ts";
+import { countInWords } from "../../document/size-in-words.ts";
 import { UnexpectedResponseError } from "../../typescript/client.ts";
-import { countInWords } from "../../typescript/size-in-words.ts";
 import {
   MIN_PPI,
   type PageOptions,

@@ -2,8 +2,8 @@
 import { FILE_MEDIA_TYPES, type FileExtension } from "../../../protocol/file-types.ts";
 import { PassingFile } from "../../../protocol/whole-file.ts";
 import { checkRequest } from "../../../rules/published-rules.ts";
-import { archiveEntries } from "../../typescript/archive-entries.ts";
-import { sizeInWords } from "../../typescript/size-in-words.ts";
+import { archiveEntries } from "../../document/archive-entries.ts";
+import { sizeInWords } from "../../document/size-in-words.ts";
 import { isOk } from "./answers.ts";
 import { type CheckGroup, defineCheck, knownConstraints, observe, passCheck, skipCheck } from "./check.ts";
 import { EDGE_LOG, failure, HIGHER_BODY_LIMIT, warning } from "./faults.ts";

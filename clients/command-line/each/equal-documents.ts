@@ -3,7 +3,7 @@
  */
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
-import { countInWords } from "../../typescript/size-in-words.ts";
+import { countInWords } from "../../document/size-in-words.ts";
 
 /** Shorter is no document. */
 const MIN_BYTES = 100;

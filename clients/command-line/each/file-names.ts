@@ -4,7 +4,7 @@
  */
 import { sep } from "node:path";
 import { didYouMean, similarName } from "../../data-schema/similar-name.ts";
-import { firstInWords } from "../../typescript/size-in-words.ts";
+import { firstInWords } from "../../document/size-in-words.ts";
 import { CommandError } from "../exit-codes.ts";
 import { itemTexts, memberTexts } from "../project/json-text.ts";
 import { printableLine } from "../terminal.ts";

@@ -2,7 +2,7 @@
  * Reads the rows of `--each`: the data of each document as JSON text, from JSON Lines, a JSON array or CSV. JSON stays
  * exactly as written, so that numbers keep their digits; the values of CSV are strings.
  */
-import { countInWords, firstInWords } from "../../typescript/size-in-words.ts";
+import { countInWords, firstInWords } from "../../document/size-in-words.ts";
 import { CommandError } from "../exit-codes.ts";
 import { utf8Text } from "../files/folder.ts";
 import { type CsvTable, delimiterInWords, looksLikeCsv, quoteColumn, readCsv } from "../project/csv.ts";

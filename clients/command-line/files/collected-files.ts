@@ -1,6 +1,6 @@
 /** The files of a request, within the bounds of what any service accepts, and in words. */
 import { LIMIT_SETTINGS } from "../../../rules/limits.ts";
-import { sizeInWords } from "../../typescript/size-in-words.ts";
+import { sizeInWords } from "../../document/size-in-words.ts";
 import { CommandError, EXIT_CODES } from "../exit-codes.ts";
 
 /** No request may carry this many files, so reading more would be in vain. */

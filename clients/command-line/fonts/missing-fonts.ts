@@ -2,9 +2,8 @@
 import type { Capabilities } from "../../../protocol/capabilities.ts";
 import { DEFAULT_FONT, FAMILIES_OF_TYPST } from "../../../typst/fonts/typst-fonts.ts";
 import { suggestFamily } from "../../data-schema/similar-name.ts";
-import type { RejectedRender, ServiceClient } from "../../typescript/client.ts";
-import { type DocumentFonts, readDocumentFonts } from "../../typescript/fonts/document-fonts.ts";
-import { describeDocumentFonts } from "../../typescript/fonts/font-findings.ts";
+import { type DocumentFonts, readDocumentFonts } from "../../document/fonts/document-fonts.ts";
+import { describeDocumentFonts } from "../../document/fonts/font-findings.ts";
 import {
   describeFontNotes,
   describeImages,
@@ -13,8 +12,9 @@ import {
   readFamilyNames,
   type SuggestFamily,
   type WantedFonts,
-} from "../../typescript/fonts/missing-fonts.ts";
-import { type DocumentText, describeUncoveredScripts } from "../../typescript/fonts/text-scripts.ts";
+} from "../../document/fonts/missing-fonts.ts";
+import { type DocumentText, describeUncoveredScripts } from "../../document/fonts/text-scripts.ts";
+import type { RejectedRender, ServiceClient } from "../../typescript/client.ts";
 import { joinBytes } from "../../typescript/join-bytes.ts";
 import type { OutputOptions, RenderRequest } from "../../typescript/render-request.ts";
 import { CommandError, EXIT_CODES } from "../exit-codes.ts";

@@ -4,7 +4,7 @@
  */
 import { readFileSync } from "node:fs";
 import { DEFAULT_RENDER_USE } from "../../../rules/render-time.ts";
-import { sizeInWords } from "../../typescript/size-in-words.ts";
+import { sizeInWords } from "../../document/size-in-words.ts";
 import { printableLine } from "../terminal.ts";
 
 const GUIDE = "/help/templates#documents-that-grow of the service says what grows, and what to do.";

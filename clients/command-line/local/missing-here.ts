@@ -10,9 +10,7 @@ import type { Output } from "../../../rules/output-options.ts";
 import { formatPackageSpec, parsePackageSpec } from "../../../rules/package-spec.ts";
 import { type Script, scriptOf } from "../../../typst/fonts/scripts.ts";
 import { FAMILIES_OF_TYPST } from "../../../typst/fonts/typst-fonts.ts";
-import { isTypst } from "../../template/file-kinds.ts";
-import { hasName, parseTemplate } from "../../template/syntax-tree.ts";
-import { readDocumentFonts } from "../../typescript/fonts/document-fonts.ts";
+import { readDocumentFonts } from "../../document/fonts/document-fonts.ts";
 import {
   describeMisplaced,
   describeStrayIcons,
@@ -20,9 +18,11 @@ import {
   namesOfCharacters,
   namesOfScripts,
   remedyFor,
-} from "../../typescript/fonts/font-findings.ts";
-import { describeFontNotes, describeWebFonts, type WantedFonts } from "../../typescript/fonts/missing-fonts.ts";
-import { describeForeignObjects, describeSvgFamilies } from "../../typescript/fonts/svg-fonts.ts";
+} from "../../document/fonts/font-findings.ts";
+import { describeFontNotes, describeWebFonts, type WantedFonts } from "../../document/fonts/missing-fonts.ts";
+import { describeForeignObjects, describeSvgFamilies } from "../../document/fonts/svg-fonts.ts";
+import { isTypst } from "../../template/file-kinds.ts";
+import { hasName, parseTemplate } from "../../template/syntax-tree.ts";
 import { suggestProjectFamily } from "../fonts/missing-fonts.ts";
 import { findPackage, howToProvide } from "../packages/package-folders.ts";
 import type { MissingPackage } from "../packages/packages.ts";

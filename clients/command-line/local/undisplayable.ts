@@ -1,5 +1,5 @@
 /** The characters that Typst could not display: it reports each text with one separately. */
-import { namesOfCharacters, remedyFor } from "../../typescript/fonts/font-findings.ts";
+import { namesOfCharacters, remedyFor } from "../../document/fonts/font-findings.ts";
 
 /** Of text in an SVG, Typst names no font. */
 const UNDISPLAYABLE = /^(error: (?:\S+ error: )?)the text `"(.*)"` could not be displayed with (?:a )?font/u;

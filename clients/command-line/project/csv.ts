@@ -3,7 +3,7 @@
  * would make documents with values in the wrong places, so if two separators fit, the caller has to say which.
  */
 import { CsvError, parse } from "csv-parse/sync";
-import { countInWords } from "../../typescript/size-in-words.ts";
+import { countInWords } from "../../document/size-in-words.ts";
 import { CommandError } from "../exit-codes.ts";
 
 export interface CsvRow {

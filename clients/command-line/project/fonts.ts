@@ -11,11 +11,11 @@ import { type FontFace, type FontReading, readFonts } from "../../../typst/fonts
 import { isFont, isWebFont } from "../../../typst/fonts/font-names.ts";
 import { charactersBeyondTypst, SCRIPTS_OF_TYPST, type Script, scriptsOfFonts } from "../../../typst/fonts/scripts.ts";
 import { FAMILIES_OF_TYPST } from "../../../typst/fonts/typst-fonts.ts";
+import { suggestFileKey } from "../../document/file-key-suggestion.ts";
+import { readFamilyNames } from "../../document/fonts/missing-fonts.ts";
 import { isTypst } from "../../template/file-kinds.ts";
 import { readsOf } from "../../template/reads.ts";
 import { hasName, parseTemplate } from "../../template/syntax-tree.ts";
-import { suggestFileKey } from "../../typescript/file-key-suggestion.ts";
-import { readFamilyNames } from "../../typescript/fonts/missing-fonts.ts";
 import type { CollectedFiles } from "../files/collected-files.ts";
 import { readNamed, STANDARD_INPUT } from "../files/folder.ts";
 import { readIfFile, type SendingProject } from "./files-to-send.ts";

@@ -1,11 +1,11 @@
 /** What a folder without a `main.typ` has instead: the document that its author compiles, rather than its library. */
 import { join, posix } from "node:path";
 import { didYouMean } from "../../data-schema/similar-name.ts";
+import { SOURCE_PATH } from "../../document/saved-draft.ts";
 import { isDocument } from "../../template/document.ts";
 import { isTypst } from "../../template/file-kinds.ts";
 import { PACKAGE_MANIFEST, readManifest } from "../../template/package-parts.ts";
 import { parseTemplate } from "../../template/syntax-tree.ts";
-import { SOURCE_PATH } from "../../typescript/saved-draft.ts";
 import { CommandError } from "../exit-codes.ts";
 import { isFile, readNamed } from "../files/folder.ts";
 import { commandToCopy, printableLine } from "../terminal.ts";

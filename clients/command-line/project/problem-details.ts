@@ -1,9 +1,9 @@
 /** What the command can add to a problem, and to `--dry-run`: the sizes of the files, and better names for them. */
 import { quote } from "../../../rules/quote.ts";
+import { suggestFileKeys } from "../../document/file-key-suggestion.ts";
+import { countInWords, firstInWords, sizeInWords } from "../../document/size-in-words.ts";
 import type { ServiceProblem } from "../../typescript/client.ts";
-import { suggestFileKeys } from "../../typescript/file-key-suggestion.ts";
 import { encodeRequest, type RenderRequest } from "../../typescript/render-request.ts";
-import { countInWords, firstInWords, sizeInWords } from "../../typescript/size-in-words.ts";
 import { largestInWords, type Sized } from "../files/collected-files.ts";
 import type { Project } from "./project.ts";
 import type { DataText } from "./request.ts";

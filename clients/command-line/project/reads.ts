@@ -2,10 +2,10 @@
 import { readdir } from "node:fs/promises";
 import { join, posix, relative, resolve } from "node:path";
 import { closestPath, didYouMean } from "../../data-schema/similar-name.ts";
+import { suggestFileKey } from "../../document/file-key-suggestion.ts";
 import { isTypst } from "../../template/file-kinds.ts";
 import { computingFunctions, readPaths, readsOf } from "../../template/reads.ts";
 import { parseTemplate } from "../../template/syntax-tree.ts";
-import { suggestFileKey } from "../../typescript/file-key-suggestion.ts";
 import type { CollectedFiles } from "../files/collected-files.ts";
 import { keyOf, readNamed, statNow } from "../files/folder.ts";
 import { type SendingRules, whyNotSent } from "../files/unexpected-files.ts";

@@ -7,7 +7,7 @@ import { JsonCursor } from "../../../rules/json/cursor.ts";
 import { isOutputFormat, type Output, type PdfStandard } from "../../../rules/output-options.ts";
 import { readOutput } from "../../../rules/output-reader.ts";
 import { ValidationErrorList } from "../../../rules/validation-errors.ts";
-import { OPTIONS_PATH, readSavedOptions, SOURCE_PATH } from "../../typescript/saved-draft.ts";
+import { OPTIONS_PATH, readSavedOptions, SOURCE_PATH } from "../../document/saved-draft.ts";
 import { CommandError } from "../exit-codes.ts";
 import { isFile, isFolder, projectFolder, readNamed, sizeOf } from "../files/folder.ts";
 import { type OutputFlags, placeExtension } from "../output-options.ts";

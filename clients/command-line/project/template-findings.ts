@@ -4,6 +4,7 @@
  */
 import { isUtf8 } from "node:buffer";
 import { didYouMean, similarName } from "../../data-schema/similar-name.ts";
+import { countInWords } from "../../document/size-in-words.ts";
 import { dataNamesBoundIn, ownDataBinding, usesData } from "../../template/data-use.ts";
 import { isTypst } from "../../template/file-kinds.ts";
 import { lineAt, parseTemplate, type Template, textOf } from "../../template/syntax-tree.ts";
@@ -16,7 +17,6 @@ import {
   inputNames,
   readsDataFile,
 } from "../../template/template-findings.ts";
-import { countInWords } from "../../typescript/size-in-words.ts";
 import { CommandError, EXIT_CODES } from "../exit-codes.ts";
 import { keyOf, STANDARD_INPUT } from "../files/folder.ts";
 import { printableLine } from "../terminal.ts";

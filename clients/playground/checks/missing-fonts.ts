@@ -4,16 +4,16 @@
  */
 import type { Capabilities } from "../../../protocol/capabilities.ts";
 import { suggestFamily } from "../../data-schema/similar-name.ts";
-import { fetchCapabilities } from "../../typescript/capabilities.ts";
-import { readDocumentFonts } from "../../typescript/fonts/document-fonts.ts";
-import { describeDocumentFonts } from "../../typescript/fonts/font-findings.ts";
+import { readDocumentFonts } from "../../document/fonts/document-fonts.ts";
+import { describeDocumentFonts } from "../../document/fonts/font-findings.ts";
 import {
   describeFontNotes,
   describeImages,
   describeMissingFamilies,
   findWantedFonts,
-} from "../../typescript/fonts/missing-fonts.ts";
-import { type DocumentText, describeUncoveredScripts } from "../../typescript/fonts/text-scripts.ts";
+} from "../../document/fonts/missing-fonts.ts";
+import { type DocumentText, describeUncoveredScripts } from "../../document/fonts/text-scripts.ts";
+import { fetchCapabilities } from "../../typescript/capabilities.ts";
 import { openParser } from "./page-parser.ts";
 
 export interface RenderedText extends DocumentText {

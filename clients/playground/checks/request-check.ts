@@ -1,6 +1,6 @@
 /** Checks the draft after a pause in typing, and marks what is wrong at its fields. */
 import { DEFAULT_LIMITS, type Limits } from "../../../rules/limits.ts";
-import { countInWords } from "../../typescript/size-in-words.ts";
+import { countInWords } from "../../document/size-in-words.ts";
 import type { Draft } from "../drafts/draft.ts";
 import type { DraftStore } from "../drafts/draft-store.ts";
 import { byId, makeButton } from "../page/elements.ts";

@@ -1,6 +1,6 @@
 /** Shows findings at the fields that they concern, and their number at each tab; leads to the field of one. */
 import type { OutputField } from "../../../rules/output-options.ts";
-import { countInWords } from "../../typescript/size-in-words.ts";
+import { countInWords } from "../../document/size-in-words.ts";
 import type { CodeEditor, EditorMark } from "../editor/code-editor.ts";
 import { rangeOfPath, type TextRange } from "../editor/data-range.ts";
 import type { FileMark } from "../files/file-row.ts";

@@ -1,5 +1,5 @@
 /** Says of files that Typst cannot use what to do about them. Each content is looked at once. */
-import { findUnusableFiles } from "../../typescript/unusable-files.ts";
+import { findUnusableFiles } from "../../document/unusable-files.ts";
 import type { DraftFile, FileContent } from "../drafts/draft.ts";
 import type { DraftFinding } from "./findings.ts";
 import type { FindingSource } from "./request-check.ts";

@@ -2,7 +2,7 @@
 import type { OutputField, OutputFormat } from "../../../rules/output-options.ts";
 import type { Encoding } from "../../../rules/render-request.ts";
 import { SCHEMA_FILE } from "../../data-schema/schema-file.ts";
-import { suggestFileKey } from "../../typescript/file-key-suggestion.ts";
+import { suggestFileKey } from "../../document/file-key-suggestion.ts";
 import { joinBytes } from "../../typescript/join-bytes.ts";
 
 export class FileContent {

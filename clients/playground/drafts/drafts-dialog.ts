@@ -1,5 +1,5 @@
 /** The drafts that this browser keeps, in a dialog; and beside the draft, whether it is one of them. */
-import { countInWords } from "../../typescript/size-in-words.ts";
+import { countInWords } from "../../document/size-in-words.ts";
 import { byId, make, makeButton } from "../page/elements.ts";
 import type { DraftKeeper, KeepState, ListedDraft } from "./draft-keeper.ts";
 

@@ -1,5 +1,5 @@
 /** A draft as the folder that the command line renders, with the output options in a hidden file. */
-import { DATA_PATH, OPTIONS_PATH, readSavedOptions, SOURCE_PATH } from "../../typescript/saved-draft.ts";
+import { DATA_PATH, OPTIONS_PATH, readSavedOptions, SOURCE_PATH } from "../../document/saved-draft.ts";
 import { type Draft, draftFile, FileContent, outputJson } from "./draft.ts";
 import { draftOutput } from "./examples.ts";
 

@@ -1,5 +1,5 @@
 /** The worker that unpacks archives, a separate file. The answer is what `archiveEntries` returns. */
-import { archiveEntries } from "../../typescript/archive-entries.ts";
+import { archiveEntries } from "../../document/archive-entries.ts";
 import { isFileOfFolder, type UnpackRequest } from "./folder-archive.ts";
 import { isFileOfPackage } from "./package-folder.ts";
 

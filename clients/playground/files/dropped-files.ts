@@ -1,7 +1,7 @@
 /** Files from this machine, chosen or dropped, singly or in folders. */
 import type { Limits } from "../../../rules/limits.ts";
-import { DATA_PATH, SOURCE_PATH } from "../../typescript/saved-draft.ts";
-import { sizeInWords } from "../../typescript/size-in-words.ts";
+import { DATA_PATH, SOURCE_PATH } from "../../document/saved-draft.ts";
+import { sizeInWords } from "../../document/size-in-words.ts";
 import { belongsToProject, type FolderFile } from "../drafts/project-folder.ts";
 import { folderOfEntries, unpackArchive } from "./folder-archive.ts";
 import { isFileOfPackage, isPackageFolder } from "./package-folder.ts";

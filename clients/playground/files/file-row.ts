@@ -2,7 +2,7 @@
 
 import { fontFaces } from "../../../typst/fonts/font-file.ts";
 import { isFont } from "../../../typst/fonts/font-names.ts";
-import { sizeInWords } from "../../typescript/size-in-words.ts";
+import { sizeInWords } from "../../document/size-in-words.ts";
 import type { DraftFile, FileContent } from "../drafts/draft.ts";
 import type { EditorMark } from "../editor/code-editor.ts";
 import { make, makeButton } from "../page/elements.ts";

@@ -1,5 +1,5 @@
 /** The open files, each in its own tab: text in an editor, images as pictures. */
-import { findUnusableFiles } from "../../typescript/unusable-files.ts";
+import { findUnusableFiles } from "../../document/unusable-files.ts";
 import { type DraftFile, FileContent } from "../drafts/draft.ts";
 import type { DraftStore } from "../drafts/draft-store.ts";
 import { CodeEditor, type EditorMark } from "../editor/code-editor.ts";

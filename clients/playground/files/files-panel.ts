@@ -1,7 +1,7 @@
 /** The panel of `files`: a list with the key of each file, a drop zone and two pickers. */
 import type { Limits } from "../../../rules/limits.ts";
-import { suggestFileKey } from "../../typescript/file-key-suggestion.ts";
-import { countInWords, sizeInWords } from "../../typescript/size-in-words.ts";
+import { suggestFileKey } from "../../document/file-key-suggestion.ts";
+import { countInWords, sizeInWords } from "../../document/size-in-words.ts";
 import { type DraftFile, draftFile, FileContent } from "../drafts/draft.ts";
 import type { DraftStore } from "../drafts/draft-store.ts";
 import { draftOfFolder, type FolderFile } from "../drafts/project-folder.ts";

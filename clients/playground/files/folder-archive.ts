@@ -1,7 +1,7 @@
 /** Folders as ZIP archives. An archive may come from anybody, so its content is bounded while it is unpacked. */
 import { type Zippable, zipSync } from "fflate";
-import type { ArchiveBounds, ArchiveEntry, ArchiveFault } from "../../typescript/archive-entries.ts";
-import { SOURCE_PATH } from "../../typescript/saved-draft.ts";
+import type { ArchiveBounds, ArchiveEntry, ArchiveFault } from "../../document/archive-entries.ts";
+import { SOURCE_PATH } from "../../document/saved-draft.ts";
 import { belongsToProject, type FolderFile } from "../drafts/project-folder.ts";
 import { askWorker } from "../page/ask-worker.ts";
 

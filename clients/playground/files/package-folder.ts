@@ -6,9 +6,9 @@ import {
   REGISTRY_NAMESPACE,
   requestPackageFolder,
 } from "../../../rules/package-spec.ts";
+import { SOURCE_PATH } from "../../document/saved-draft.ts";
 import { isReadableByTypst } from "../../template/file-kinds.ts";
 import { isNotForDocuments, PACKAGE_MANIFEST, readManifest } from "../../template/package-parts.ts";
-import { SOURCE_PATH } from "../../typescript/saved-draft.ts";
 import type { FolderFile } from "../drafts/project-folder.ts";
 
 /** A folder with a `main.typ` is a project, also if it becomes a package. */

@@ -1,7 +1,7 @@
 /** Shows a rendered file. An SVG only as the source of an `<img>`, where it can neither run nor load anything. */
 import { LIMIT_SETTINGS } from "../../../rules/limits.ts";
-import type { ArchiveEntry, ArchiveFault } from "../../typescript/archive-entries.ts";
-import { countInWords, sizeInWords } from "../../typescript/size-in-words.ts";
+import type { ArchiveEntry, ArchiveFault } from "../../document/archive-entries.ts";
+import { countInWords, sizeInWords } from "../../document/size-in-words.ts";
 import { unpackArchive } from "../files/folder-archive.ts";
 import { DEPLOYMENT } from "../page/deployment.ts";
 import { byId, make, makeButton } from "../page/elements.ts";

@@ -1,5 +1,5 @@
 /** A problem as people read it: what is wrong, the fields to change, and what to do. */
-import { adviceFor } from "../../typescript/problem-advice.ts";
+import { adviceFor } from "../../document/problem-advice.ts";
 import type { DraftFinding } from "../checks/findings.ts";
 import { connectCopyButton } from "../page/copy-button.ts";
 import { byId, make, makeButton } from "../page/elements.ts";

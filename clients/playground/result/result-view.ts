@@ -1,5 +1,5 @@
 /** The result side of the page: the state of the render or its problem, above the last rendered file. */
-import { sizeInWords } from "../../typescript/size-in-words.ts";
+import { sizeInWords } from "../../document/size-in-words.ts";
 import type { DraftFinding } from "../checks/findings.ts";
 import { byId, make, makeButton, saveFile } from "../page/elements.ts";
 import type { Wait, WaitReason } from "../render/render-session.ts";

@@ -1,9 +1,9 @@
 /** What docs/templates.md says that Typst loses silently: each row and what to write instead is rendered. */
 import { readFile } from "node:fs/promises";
 import { expect, it } from "vitest";
-import { readDocumentFonts } from "../../../clients/typescript/fonts/document-fonts.ts";
-import { describeDocumentFonts } from "../../../clients/typescript/fonts/font-findings.ts";
-import { findUnusableFiles } from "../../../clients/typescript/unusable-files.ts";
+import { readDocumentFonts } from "../../../clients/document/fonts/document-fonts.ts";
+import { describeDocumentFonts } from "../../../clients/document/fonts/font-findings.ts";
+import { findUnusableFiles } from "../../../clients/document/unusable-files.ts";
 import { GREY_JPEG } from "../../support/grey-jpeg.ts";
 import { readPdf } from "../../support/readers/pdf-reader.ts";
 import { sharedService } from "../../support/service/test-service.ts";

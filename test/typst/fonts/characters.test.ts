@@ -3,7 +3,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { readDocumentFonts } from "../../../clients/typescript/fonts/document-fonts.ts";
+import { readDocumentFonts } from "../../../clients/document/fonts/document-fonts.ts";
 import { type CharacterRanges, hasCharacter } from "../../../typst/fonts/characters.ts";
 import { fontFaces } from "../../../typst/fonts/font-file.ts";
 import { typstPdf } from "../../support/backend/typst-pdf.ts";

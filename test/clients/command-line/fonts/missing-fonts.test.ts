@@ -6,7 +6,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
-import { FONT_REMEDY } from "../../../../clients/typescript/fonts/font-findings.ts";
+import { FONT_REMEDY } from "../../../../clients/document/fonts/font-findings.ts";
 import { CAPABILITIES_PATH, capabilitiesOf, MAX_CAPABILITIES_BYTES } from "../../../../protocol/capabilities.ts";
 import { makeProject, runCommand, runnerInProjects } from "../../../support/clients/command-line.ts";
 import { packageManifest } from "../../../support/clients/package-registry.ts";

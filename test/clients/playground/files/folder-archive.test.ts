@@ -1,11 +1,11 @@
 /** Archives in the playground: what is unpacked from them, and how much at most. */
 import { strToU8, type Zippable, zipSync } from "fflate";
 import { describe, expect, it } from "vitest";
+import { archiveEntries } from "../../../../clients/document/archive-entries.ts";
 import { draftFile, FileContent } from "../../../../clients/playground/drafts/draft.ts";
 import { FIRST_DRAFT } from "../../../../clients/playground/drafts/draft-store.ts";
 import { draftOfFolder, folderOfDraft } from "../../../../clients/playground/drafts/project-folder.ts";
 import { archiveOf, folderOfEntries, isFileOfFolder } from "../../../../clients/playground/files/folder-archive.ts";
-import { archiveEntries } from "../../../../clients/typescript/archive-entries.ts";
 
 const BOUNDS = { maxEntries: 3, maxBytes: 1000 };
 

@@ -2,7 +2,7 @@
 import { execa } from "execa";
 import { PNG } from "pngjs";
 import { describe, expect, it } from "vitest";
-import { findUnusableFiles } from "../../../clients/typescript/unusable-files.ts";
+import { findUnusableFiles } from "../../../clients/document/unusable-files.ts";
 import { typstPath } from "../../support/backend/typst-path.ts";
 import { typstPdf } from "../../support/backend/typst-pdf.ts";
 import { writeProject } from "../../support/clients/command-line.ts";

@@ -1,11 +1,7 @@
 /** What SVG images ask for that Typst does not draw, or sets in another font. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import {
-  describeForeignObjects,
-  describeSvgFamilies,
-  readSvgs,
-} from "../../../../clients/typescript/fonts/svg-fonts.ts";
+import { describeForeignObjects, describeSvgFamilies, readSvgs } from "../../../../clients/document/fonts/svg-fonts.ts";
 
 const KNOWN = new Set(["libertinus serif"]);
 

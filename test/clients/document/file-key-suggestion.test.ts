@@ -1,7 +1,7 @@
 /** Valid keys for names that the rules refuse. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { suggestFileKey, suggestFileKeys } from "../../../clients/typescript/file-key-suggestion.ts";
+import { suggestFileKey, suggestFileKeys } from "../../../clients/document/file-key-suggestion.ts";
 import { isValidKey, validateFileSet } from "../../../rules/files-rules.ts";
 import { DEFAULT_LIMITS } from "../../../rules/limits.ts";
 import { ANY_CHARACTER } from "../../support/any-character.ts";

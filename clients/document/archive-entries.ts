@@ -1,7 +1,7 @@
 /** Reads the entries of a ZIP that others have made, within bounds: what it says of its own sizes is not believed. */
 import { Unzip, type UnzipFile, UnzipInflate } from "fflate";
 import { isWholeFile } from "../../protocol/whole-file.ts";
-import { joinBytes } from "./join-bytes.ts";
+import { joinBytes } from "../typescript/join-bytes.ts";
 
 export interface ArchiveBounds {
   readonly maxEntries: number;

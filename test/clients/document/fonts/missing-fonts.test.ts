@@ -7,7 +7,7 @@ import {
   describeFontNotes,
   describeMissingFamilies,
   findWantedFonts,
-} from "../../../../clients/typescript/fonts/missing-fonts.ts";
+} from "../../../../clients/document/fonts/missing-fonts.ts";
 import type { FontFamily } from "../../../../protocol/capabilities.ts";
 import { EXAMPLE_NAMES } from "../../../../protocol/routes.ts";
 import { exampleRequest } from "../../../../scripts/examples/example-request.ts";

@@ -1,6 +1,6 @@
 /** The causes that the page names for a template that Typst refuses. */
 import { expect, it } from "vitest";
-import { listCompileFailureCauses } from "../../../clients/typescript/compile-failure-causes.ts";
+import { listCompileFailureCauses } from "../../../clients/document/compile-failure-causes.ts";
 import { DEFAULT_OUTPUT, type PdfStandard } from "../../../rules/output-options.ts";
 import { typstPdf } from "../../support/backend/typst-pdf.ts";
 

@@ -1,7 +1,7 @@
 /** The fonts of finished PDFs, by the real Typst. */
 import { describe, expect, it } from "vitest";
-import { readDocumentFonts } from "../../../../clients/typescript/fonts/document-fonts.ts";
-import { describeDocumentFonts } from "../../../../clients/typescript/fonts/font-findings.ts";
+import { readDocumentFonts } from "../../../../clients/document/fonts/document-fonts.ts";
+import { describeDocumentFonts } from "../../../../clients/document/fonts/font-findings.ts";
 import {
   examplesOf,
   isCovered,

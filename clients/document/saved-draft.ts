@@ -1,6 +1,6 @@
 /** The folder as which the playground saves a draft, and which the command line renders: its names and options. */
 import { OUTPUT_FIELDS, type OutputField } from "../../rules/output-options.ts";
-import { parseJson } from "./transport.ts";
+import { parseJson } from "../typescript/transport.ts";
 
 export const SOURCE_PATH = "main.typ";
 export const DATA_PATH = "data.json";
