@@ -1,6 +1,7 @@
 /**
  * Which files of a package's folder are sent: its manifest, its entry point, the files that these name, and so on. If one
- * of them computes a path, also everything that Typst can read, except what is not for documents.
+ * of them computes a path, also everything that Typst can read, except what is not for documents. If that is more than a
+ * request may have, only what the package, the sources or the data name.
  */
 import { type Dirent, readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { join, posix } from "node:path";
@@ -17,10 +18,13 @@ import { parseTemplate } from "../../template/syntax-tree.ts";
 import { isBelow, keyOf } from "../files/folder.ts";
 import { OUT_OF_TIME, runWithinSeconds } from "../files/time-limit.ts";
 import { isSecret, isVisible, type SendingRules, whyNotSent } from "../files/unexpected-files.ts";
+import type { NamedFiles } from "../project/computed-paths.ts";
 
 /** Far above what a package has, and any limit that a deployment can have for a file. */
 const MAX_ENTRIES = 20_000;
 const MAX_FILE_BYTES = 64 * 1024 ** 2;
+/** What the deployments of this repository take in a request. */
+const MAX_UNNAMED_FILES = 256;
 /** Rules may come from anybody, and one with many stars can take for ever. */
 const MAX_SECONDS_FOR_RULES = 2;
 
@@ -38,11 +42,15 @@ export function readPackageManifest(folder: string): PackageManifest | null {
   return read?.ok ? read.manifest : null;
 }
 
-/** @param rules of the folder */
+/**
+ * @param rules of the folder
+ * @param findNames what may be names of files in the sources and the data of the project
+ */
 export async function readPackageFiles(
   folder: string,
   { package: about, template: ofTemplate }: PackageManifest,
   rules: SendingRules,
+  findNames: () => Promise<NamedFiles>,
 ): Promise<PackageFiles> {
   const reader = new PackageReader(folder);
   const files = new Map<string, Buffer>();
@@ -61,22 +69,37 @@ export async function readPackageFiles(
   };
   await add(PACKAGE_MANIFEST, true);
   await add(posix.normalize(about.entrypoint).replace(/^\//, ""));
-  let others: readonly string[] | null = null;
-  for (let path = queue.shift(); path !== undefined; path = queue.shift()) {
-    const template = parseTemplate(files.get(path)?.toString("utf8") ?? "");
-    const reads = readPaths(template);
-    for (const literal of readsOf(template).strings) {
-      const target = keyOf(literal, path);
-      if (target !== null) await add(target, reads.has(literal));
+  const literals = new Set<string>();
+  let mayReadOthers = false;
+  const follow = async () => {
+    for (let path = queue.shift(); path !== undefined; path = queue.shift()) {
+      const template = parseTemplate(files.get(path)?.toString("utf8") ?? "");
+      const reads = readPaths(template);
+      for (const literal of readsOf(template).strings) {
+        literals.add(literal);
+        const target = keyOf(literal, path);
+        if (target !== null) await add(target, reads.has(literal));
+      }
+      mayReadOthers ||= readsOf(template).handsOnFunctions || computingFunctions(template).length > 0;
     }
-    const mayReadOthers = readsOf(template).handsOnFunctions || computingFunctions(template).length > 0;
-    if (others !== null || !mayReadOthers) continue;
-    others = keepUnexcluded(reader.listReadable(), about.exclude).filter(
-      (other) => !isOf(ofTemplate?.path, other) && other !== ofTemplate?.thumbnail?.replace(/^\.?\//, ""),
-    );
-    for (const other of others) {
-      if (!isSecret(other) && (await isVisible(other, rules.ignored))) await add(other);
-    }
+  };
+  await follow();
+  if (!mayReadOthers) return { files, leftOut: reader.leftOut };
+  const readable: string[] = [];
+  for (const path of keepUnexcluded(reader.listReadable(), about.exclude)) {
+    if (isOf(ofTemplate?.path, path) || path === ofTemplate?.thumbnail?.replace(/^\.?\//, "")) continue;
+    if (!isSecret(path) && (await isVisible(path, rules.ignored))) readable.push(path);
+  }
+  const named = readable.length > MAX_UNNAMED_FILES ? await findNames() : null;
+  for (let sizeBefore = -1; files.size > sizeBefore; ) {
+    sizeBefore = files.size;
+    for (const literal of literals) named?.addLiteral(literal);
+    for (const path of readable) if (named === null || named.has(path)) await add(path);
+    await follow();
+  }
+  const unnamed = readable.filter((path) => !files.has(path)).length;
+  if (named !== null && unnamed > 0) {
+    reader.leftOut.push(`${unnamed} files are not sent: it computes paths, and nothing names these.`);
   }
   return { files, leftOut: reader.leftOut };
 }

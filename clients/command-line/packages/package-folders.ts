@@ -1,6 +1,6 @@
 /**
- * Where packages are on this machine: in the project's own `packages/`, as in a request, and where Typst 0.15 keeps them,
- * in its order. A folder that is a link is not followed, because it may lead to anything.
+ * Where packages are on this machine: in the project's own `packages/`, as in a request, where Quarto puts them, and
+ * where Typst 0.15 keeps them, in its order. A folder that is a link is not followed, because it may lead to anything.
  */
 import { lstatSync } from "node:fs";
 import { isAbsolute, join } from "node:path";
@@ -58,11 +58,16 @@ function userFolders(environment: Environment, platform: NodeJS.Platform): [stri
   return [folderOf(XDG_DATA_HOME, ".local/share"), folderOf(XDG_CACHE_HOME, ".cache")];
 }
 
+/** Where Quarto puts the packages of a project that it renders. */
+const QUARTO_PACKAGES = ".quarto/typst/packages";
+
 /** @param root of the project */
 export function findPackage(spec: PackageSpec, root: string): PackagePlace {
-  const own: PackageBase = { path: join(root, REQUEST_PACKAGES), base: "project" };
+  const own = [REQUEST_PACKAGES, QUARTO_PACKAGES].map(
+    (name): PackageBase => ({ path: join(root, name), base: "project" }),
+  );
   let link: PackagePlace | null = null;
-  for (const { path, base } of [own, ...typstPackageBases()]) {
+  for (const { path, base } of [...own, ...typstPackageBases()]) {
     // The user's own folders may be links; a project may come from anybody.
     if (base === "project" && statOf(path)?.isSymbolicLink()) {
       link = { kind: "link", path };

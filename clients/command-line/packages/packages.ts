@@ -10,6 +10,7 @@ import { packagesIn } from "../../template/reads.ts";
 import { parseTemplate } from "../../template/syntax-tree.ts";
 import type { CollectedFiles } from "../files/collected-files.ts";
 import type { SendingRules } from "../files/unexpected-files.ts";
+import type { NamedFiles } from "../project/computed-paths.ts";
 import { readPackageFiles, readPackageManifest } from "./package-files.ts";
 import { findPackage, howToProvide, type PackageBaseName } from "./package-folders.ts";
 
@@ -50,6 +51,8 @@ interface ImportingProject {
   /** The name of a file for messages. */
   readonly show: (key: string) => string;
   readonly rules: SendingRules;
+  /** What may be names of files in the sources and the data. */
+  readonly findNames: () => Promise<NamedFiles>;
 }
 
 interface ImportingFile {
@@ -70,7 +73,7 @@ interface Wanted {
 /** Adds their files to those of the project. @throws CommandError when no service accepts so many files, or so much */
 export async function addPackages(
   files: CollectedFiles,
-  { root, sourceKey, source, show, rules }: ImportingProject,
+  { root, sourceKey, source, show, rules, findNames }: ImportingProject,
 ): Promise<CollectedPackages> {
   const wanted = new Map<string, Wanted>();
   const want = (file: ImportingFile) => {
@@ -99,7 +102,7 @@ export async function addPackages(
     if (isItself)
       notes.push(`${name}, which ${importedBy} imports, is the project itself, by its ${PACKAGE_MANIFEST}.`);
     const ofPackage = { root: folder, folder, ignored: null, isFound: false };
-    const read = await readPackageFiles(folder, manifest, isItself ? rules : ofPackage);
+    const read = await readPackageFiles(folder, manifest, isItself ? rules : ofPackage, findNames);
     const leftOut = [...read.leftOut];
     const keys: string[] = [];
     for (const [path, bytes] of read.files) {

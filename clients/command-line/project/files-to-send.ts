@@ -7,7 +7,7 @@ import { SCHEMA_FILE } from "../../data-schema/schema-file.ts";
 import type { CollectedFiles } from "../files/collected-files.ts";
 import { isFile, STANDARD_INPUT } from "../files/folder.ts";
 import { isSecret } from "../files/unexpected-files.ts";
-import { filesOfKinds } from "./computed-paths.ts";
+import { filesOfKinds, type NamedFiles } from "./computed-paths.ts";
 import { addFiles, listFolder, readFolderFiles, type SourceFolder, searchRoot } from "./folder-files.ts";
 import { type FollowedPaths, followPaths, type ReadingProject } from "./reads.ts";
 
@@ -33,6 +33,8 @@ export interface FilesToSend extends Pick<FollowedPaths, "warnings" | "outside" 
   readonly leftOut: ReadonlySet<string>;
   /** Keys of files that are sent for their kind alone. */
   readonly byKind: readonly string[];
+  /** What may be names of files in the sources and the data. */
+  readonly findNames: () => Promise<NamedFiles>;
   /** Whether the root has too many files to be searched for those of computed paths. */
   readonly isTooLarge: boolean;
 }
@@ -62,9 +64,13 @@ export async function collectFilesToSend(project: SendingProject): Promise<Files
     for (const key of ofKinds) if (files.has(key)) byKind.add(key);
     followed = await followPaths(project, files);
   }
-  const { warnings, outside, onlyMentioned, computing } = followed;
+  const { warnings, outside, onlyMentioned, computing, named } = followed;
   const isTooLarge = below !== null && below.all === null;
-  return { files, leftOut, warnings, outside, onlyMentioned, computing, byKind: [...byKind], isTooLarge };
+  const findNames = async () => {
+    for (const path of data) named.addWords(path, await readIfFile(path));
+    return named;
+  };
+  return { files, leftOut, warnings, outside, onlyMentioned, computing, findNames, byKind: [...byKind], isTooLarge };
 }
 
 /** What cannot be read is reported where the data itself is read. */

@@ -164,7 +164,7 @@ async function collectBelow(
   const collected = await collectFilesToSend(sending);
   const { files, leftOut, warnings, outside, onlyMentioned, computing, byKind, isTooLarge } = collected;
   const readsData = usesData(parseTemplate(source.toString("utf8")));
-  const { notes: packageNotes, ...packages } = await addPackages(files, sending);
+  const { notes: packageNotes, ...packages } = await addPackages(files, { ...sending, findNames: collected.findNames });
   const fonts = await addFonts(sending, packages.missing.length > 0, files);
   const unusable = findUnusableFiles([...files].map(([key, bytes]) => ({ key, bytes })));
   const sourceNotes = [...byteOrderMarkNote(source, sourceName), ...describeUnusableFiles(unusable), ...packageNotes];

@@ -42,6 +42,7 @@ const numbered = (count: number, name: (index: number) => string, text: string) 
 const MADE_TREES: Readonly<Record<string, ProjectFiles>> = {
   MANY: numbered(20_001, (index) => `many/${index}`, ""),
   MANY_BELOW: numbered(20_001, (index) => `p/many/${index}`, ""),
+  LANGUAGES: numbered(300, (index) => `${LETTER}/languages/l${index}.toml`, ""),
   SEVENTY: numbered(70, (index) => `t/old/${index}.txt`, "x"),
   SIX: numbered(6, (index) => `t/${"abcdef"[index]}.txt`, "x".repeat(1000)),
   LARGE: { "t/f.txt": "x".repeat(DEFAULT_LIMITS.max_inline_file_bytes + 1) },
