@@ -96,7 +96,7 @@ export default {
     {
       name: "nobody-imports-the-command",
       comment:
-        "What others need of it belongs into clients/typescript/ or rules/. docs/doctor.md is made from its checks.",
+        "What others need of it belongs into clients/document/, clients/typescript/ or rules/. docs/doctor.md is made from its checks.",
       from: { pathNot: ["^(clients/command-line|test)/", "^scripts/generate/generated-files\\.ts$"] },
       to: { path: "^clients/command-line/" },
     },

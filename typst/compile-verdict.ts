@@ -2,7 +2,6 @@
  * What a compilation means that has come to its own end: a file or a problem. Backend and command line ask here, so that
  * `check` refuses what the service refuses. What only a backend knows (signals, time, room) is in `backend/render/outcome.ts`.
  */
-
 import type { Limits } from "../rules/limits.ts";
 import type { Output } from "../rules/output-options.ts";
 import { outputTooLarge, type Problem, problem, renderFailed, tooManyOutputFiles } from "../rules/problem.ts";

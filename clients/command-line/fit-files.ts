@@ -3,7 +3,6 @@
  * are cut off. It leaves out fonts that it has added by itself and that are larger than a file of a request may be: the
  * service would refuse the whole document for a font that it may not need.
  */
-
 import { sizeInWords } from "../document/size-in-words.ts";
 import { CommandError, EXIT_CODES } from "./exit-codes.ts";
 import type { Project } from "./project/project.ts";

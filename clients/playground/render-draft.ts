@@ -1,5 +1,4 @@
 /** Renders the draft: checks it before, shows the progress, and then what came back. */
-
 import { JsonCursor } from "../../rules/json/cursor.ts";
 import { DEFAULT_OUTPUT } from "../../rules/output-options.ts";
 import { readOutput } from "../../rules/output-reader.ts";

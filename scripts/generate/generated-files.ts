@@ -1,5 +1,4 @@
 /** The checked-in files that are generated from the definitions in `rules/` and the tables of settings. */
-
 import { readFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";

@@ -2,7 +2,6 @@
  * The scripts of the world that documents are written in today, by their codes (ISO 15924), and which of their
  * characters a font must have to be one for them. Pure: `Intl` and the tables of regular expressions know the rest.
  */
-
 import { hasCharacter } from "./characters.ts";
 import type { FontFace } from "./font-file.ts";
 

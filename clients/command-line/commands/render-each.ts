@@ -1,5 +1,4 @@
 /** `render --each`: one template, a document for each row of data. */
-
 import type { WantedFonts } from "../../document/fonts/missing-fonts.ts";
 import { countInWords } from "../../document/size-in-words.ts";
 import type { OutputOptions } from "../../typescript/render-request.ts";

@@ -1,5 +1,4 @@
 /** Links of a compiled PDF that are no valid addresses: Typst 0.15 writes them as they are, and viewers guess. */
-
 import { firstInWords } from "../../document/size-in-words.ts";
 import { PdfFile } from "../../e-invoice/pdf-file.ts";
 import { PdfString, PdfSyntaxError, type PdfValue } from "../../e-invoice/pdf-syntax.ts";

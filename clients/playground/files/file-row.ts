@@ -1,5 +1,4 @@
 /** A row of the files panel: the key of a file, what it is, and what is wrong with it. */
-
 import { fontFaces } from "../../../typst/fonts/font-file.ts";
 import { isFont } from "../../../typst/fonts/font-names.ts";
 import { sizeInWords } from "../../document/size-in-words.ts";
