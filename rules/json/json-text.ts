@@ -1,36 +1,42 @@
-/** Writes values of a program as JSON, and refuses numbers that JSON lacks: `JSON.stringify` would silently write `null`. */
+/** Writes values of a program as JSON, and refuses what JSON lacks: `JSON.stringify` would silently write `null` or `{}`. */
 
-/** @throws TypeError that names the place of NaN or an infinite number, and what `JSON.stringify` throws */
+/** What may stand for a value that is lost. Most requests have neither, and need no second look. */
+const SUSPECT = /null|[:[,]\{\}/;
+
+/** @throws TypeError that names the place of what JSON lacks, and what `JSON.stringify` throws */
 export function writeJsonText(value: unknown): string {
-  const text: string | undefined = JSON.stringify(value);
-  // Most requests have no `null`, and need no second look.
-  if (text?.includes("null") && hasOtherNumbers(value)) refuseOtherNumbers(value);
+  let text: string | undefined;
+  let isSure = false;
+  try {
+    text = JSON.stringify(value);
+    isSure = !SUSPECT.test(text ?? "");
+  } finally {
+    if (!isSure) refuseOthers(value);
+  }
   return text ?? "";
 }
 
-function isOther(value: unknown): value is number {
-  return typeof value === "number" && !Number.isFinite(value);
-}
-
-function hasOtherNumbers(value: unknown): boolean {
-  let isFound = false;
-  JSON.stringify(value, (_key, member: unknown) => {
-    isFound ||= isOther(member);
-    return member;
-  });
-  return isFound;
-}
-
-function refuseOtherNumbers(value: unknown): void {
+function refuseOthers(value: unknown): void {
   const places = new Map<unknown, string>();
-  JSON.stringify(value, function (this: unknown, key: string, member: unknown) {
+  JSON.stringify(value, function (this: Readonly<Record<string, unknown>>, key: string, member: unknown) {
     const parent = places.get(this) ?? "";
     const place = parent === "" ? key : `${parent}.${key}`;
-    if (isOther(member)) {
-      const words = Number.isNaN(member) ? "NaN" : "infinite";
-      throw new TypeError(`${place || "the request"} is ${words}, which JSON does not have: send null, or a text.`);
+    const [words, instead] = otherThanJson(member, this[key]) ?? [];
+    if (words !== undefined) {
+      throw new TypeError(`${place || "the request"} is ${words}, which JSON does not have: send ${instead}.`);
     }
     if (typeof member === "object" && member !== null) places.set(member, place);
     return member;
   });
+}
+
+/** @param member what `toJSON` has made of `own`. @returns what it is, and what to send instead */
+function otherThanJson(member: unknown, own: unknown): readonly [string, string] | null {
+  const value = member instanceof Number ? member.valueOf() : member;
+  if (typeof value === "bigint") return ["a BigInt", "a text"];
+  if (value instanceof Map) return ["a Map", "Object.fromEntries(value)"];
+  if (value instanceof Set) return ["a Set", "[...value]"];
+  if (value === null && own instanceof Date) return ["an invalid date", "null, or a text"];
+  if (typeof value !== "number" || Number.isFinite(value)) return null;
+  return [Number.isNaN(value) ? "NaN" : "infinite", "null, or a text"];
 }

@@ -68,9 +68,14 @@ describe("a body", () => {
     ["data.price is NaN", { price: 0 / 0, name: null }],
     ["data.rows.500.price is infinite", { rows: [...Array(500).fill({ price: 1 }), { price: -1 / 0 }], none: null }],
     ["data.list.1 is infinite", { list: [null, Number.POSITIVE_INFINITY] }],
-  ])("is not made of a number that JSON does not have: %s", (place, data) => {
-    const words = `${place}, which JSON does not have: send null, or a text.`;
-    expect(() => textOf({ source: "x", data })).toThrow(new TypeError(words));
+    ["data.boxed is NaN", { boxed: Object(Number.NaN) }],
+    ["data.due is an invalid date", { due: new Date("tomorrow") }],
+    ["data.rows.0.id is a BigInt", { rows: [{ id: 7n }] }],
+    ["data.prices is a Map", { prices: new Map([["wood", 10]]) }],
+    ["data.names is a Set", { empty: {}, names: new Set(["Ida"]) }],
+  ])("is not made of what JSON does not have: %s", (place, data) => {
+    const words = `${place}, which JSON does not have: send `;
+    expect(() => textOf({ source: "x", data })).toThrow(words);
     const constraints = asConstraints(constraintsDocument(DEFAULT_LIMITS));
     if (constraints === null) throw new Error("no constraints");
     expect(() => checkRequest({ source: "x", data }, constraints)).toThrow(words);
