@@ -36,7 +36,9 @@ function otherThanJson(member: unknown, own: unknown): readonly [string, string]
   if (typeof value === "bigint") return ["a BigInt", "a text"];
   if (value instanceof Map) return ["a Map", "Object.fromEntries(value)"];
   if (value instanceof Set) return ["a Set", "[...value]"];
-  if (value === null && own instanceof Date) return ["an invalid date", "null, or a text"];
+  if (value === null && Object.prototype.toString.call(own) === "[object Date]") {
+    return ["an invalid date", "null, or a text"];
+  }
   if (typeof value !== "number" || Number.isFinite(value)) return null;
   return [Number.isNaN(value) ? "NaN" : "infinite", "null, or a text"];
 }
