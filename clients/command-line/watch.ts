@@ -1,5 +1,5 @@
 /** Runs a task at once and after each change of a project, one run at a time. */
-import { existsSync, lstatSync, unwatchFile, watchFile } from "node:fs";
+import { existsSync, fstatSync, lstatSync, statSync, unwatchFile, watchFile } from "node:fs";
 import { realpath } from "node:fs/promises";
 import { basename, dirname, join, relative, resolve, sep } from "node:path";
 import { watch } from "chokidar";
@@ -61,6 +61,7 @@ export async function watchProject(
     }, SETTLE_MILLISECONDS);
   };
   watcher.on("all", (event, path) => {
+    if (isOwnOutput(path)) return;
     if (event === "unlinkDir" && path === root) isRootGone = true;
     if (event === "unlink" && unseen.delete(path)) return;
     if (event === "add") unseen.add(path);
@@ -130,6 +131,13 @@ function sayUnwatched(): (error: unknown) => void {
     if (!said.has(code)) say(printableLine(`note: A part of the folder is not watched (${why}).${advice}`));
     said.add(code);
   };
+}
+
+/** Whether the shell writes what this program says into the file: each report would be a change. */
+function isOwnOutput(path: string): boolean {
+  const found = statSync(path, { throwIfNoEntry: false });
+  const outputs = [1, 2].map((fd) => fstatSync(fd));
+  return found?.isFile() === true && outputs.some(({ dev, ino }) => dev === found.dev && ino === found.ino);
 }
 
 function isLink(path: string): boolean {

@@ -8,7 +8,14 @@ import { noteHeavyImages, warnOfUse } from "../../../clients/command-line/local/
 import { constraintsDocument } from "../../../rules/constraints.ts";
 import { DEFAULT_LIMITS } from "../../../rules/limits.ts";
 import { makeFakeTypst, VERSION_ANSWER } from "../../support/backend/fake-typst.ts";
-import { makeProject, runCommand, startWatching, writeProject } from "../../support/clients/command-line.ts";
+import {
+  commandEnvironment,
+  makeProject,
+  PROGRAM,
+  runCommand,
+  startWatching,
+  writeProject,
+} from "../../support/clients/command-line.ts";
 import { answer, startScript } from "../../support/clients/scripted-service.ts";
 import { GREY_JPEG } from "../../support/grey-jpeg.ts";
 import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
@@ -330,6 +337,24 @@ describe("--watch checks again", () => {
       await expect.poll(() => watch.seen.split("compiles.").length).toBeGreaterThan(round + 1);
     }
     expect(watch.seen.match(/has changed/g)).toHaveLength(4);
+  });
+
+  it("but not after its own report, which a shell writes into the folder", async () => {
+    const folder = await makeProject({ "main.typ": "x" });
+    const shell = ["-c", 'exec "$@" 2> watch.log', "sh", process.execPath, PROGRAM, "check", "main.typ", "--watch"];
+    const running = execa("sh", shell, {
+      cwd: folder,
+      env: commandEnvironment(folder),
+      extendEnv: false,
+      reject: false,
+    });
+    const reports = async () => (await readFile(join(folder, "watch.log"), "utf8")).split("Watching for changes");
+    await expect.poll(reports, { timeout: 20_000 }).toHaveLength(2);
+    await writeFile(join(folder, "main.typ"), "y");
+    await expect.poll(async () => (await reports()).length, { timeout: 20_000 }).toBeGreaterThan(2);
+    running.kill("SIGINT");
+    await running;
+    expect((await reports()).join("")).not.toContain("watch.log has changed");
   });
 
   it("after a library above the folder is deleted and written anew", async () => {
