@@ -218,9 +218,9 @@ export function findTextArithmetic(template: Template, members: ReadonlySet<stri
 function textTakenForNumber(template: Template, node: SyntaxNode, members: ReadonlySet<string>) {
   const memberOf = (one: SyntaxNode | undefined) => (one === undefined ? null : readMember(template, one, members));
   if (node.kind === "FuncCall") {
-    const texts = summands(template, node);
+    const [verb, texts] = combined(template, node);
     const [first] = texts.map(memberOf);
-    return first != null && texts.every((one) => memberOf(one) !== null) ? ([first, "joins"] as const) : null;
+    return first != null && texts.every((one) => memberOf(one) !== null) ? ([first, verb] as const) : null;
   }
   const [left, right] = [node.children[0], node.children.at(-1)];
   const [one, other] = [memberOf(left), memberOf(right)];
@@ -234,12 +234,15 @@ function textTakenForNumber(template: Template, node: SyntaxNode, members: Reado
   return text === null || !isNumber || verb === null ? null : ([text, verb] as const);
 }
 
-/** The values of an array that `sum` joins. */
-function summands(template: Template, call: SyntaxNode): readonly SyntaxNode[] {
+/** What a call does with which texts: `sum` with those of an array, `calc.max` and `calc.min` with their arguments. */
+function combined(template: Template, call: SyntaxNode): readonly [verb: string, texts: readonly SyntaxNode[]] {
   const callee = calleeOf(call);
-  if (callee?.kind !== "FieldAccess" || lastName(template, callee) !== "sum") return [];
-  const array = resolved(template, callee.children[0] ?? callee);
-  return array.kind === "Array" ? expressionsOf(array) : [];
+  const name = callee?.kind === "FieldAccess" ? textOf(template, callee) : "";
+  if (/^(?:std\.)?calc\.(?:max|min)$/.test(name)) {
+    return ["orders letter by letter", argumentsOf(template, call).positional];
+  }
+  const array = callee !== undefined && name.endsWith(".sum") ? resolved(template, callee.children[0] ?? callee) : null;
+  return ["joins", array?.kind === "Array" ? expressionsOf(array) : []];
 }
 
 /** The first of the members that an expression is or adds; null if it is anything else. */

@@ -233,6 +233,7 @@ describe("texts that are taken for numbers", () => {
     ["#let w = data.wood\n#let both = (w, data.glue)\n#both.sum(default: 0)", "data.wood", "joins"],
     ["#(data.glue * 3)", "data.glue", "repeats"],
     ["#if data.glue < data.wood [less]", "data.glue", "orders"],
+    ["#calc.max(data.wood, data.glue)", "data.wood", "orders"],
     ["#if data.wood == 1 [one]", "data.wood", "never"],
   ])("are found in %s", (text, shown, verb) => {
     expect(found(text)).toEqual([shown, verb]);
