@@ -41,7 +41,6 @@ export async function answerRequest(platform: Platform, request: ClientRequest):
     answer = await answerRoute(context);
   } catch (error) {
     logFailure(context, "error", {
-      requestId: context.requestId,
       message: "request failed",
       error: String(error),
     });

@@ -20,8 +20,8 @@ export class Connections {
   readonly #used = new WeakSet<Socket>();
   #isStopping = false;
   #admitted = 0;
-  idleClosed = 0;
-  refused = 0;
+  #idleClosed = 0;
+  #refused = 0;
 
   constructor(server: Server, max: number) {
     this.#server = server;
@@ -34,6 +34,14 @@ export class Connections {
 
   get count(): number {
     return this.#open.size;
+  }
+
+  /** Those that were ended because there were too many, since the last call. */
+  takeCounts() {
+    const counts = { idleClosed: this.#idleClosed, refused: this.#refused };
+    this.#idleClosed = 0;
+    this.#refused = 0;
+    return counts;
   }
 
   /** Whether a connection is closed once it is answered: there are many, or this is the end. */
@@ -83,11 +91,11 @@ export class Connections {
       const [longestIdle] = this.#idle;
       if (longestIdle === undefined) {
         // All others have a request under way.
-        this.refused++;
+        this.#refused++;
         socket.destroy();
         return;
       }
-      this.idleClosed++;
+      this.#idleClosed++;
       this.#forget(longestIdle);
       longestIdle.destroy();
     }

@@ -36,7 +36,6 @@ export async function limitCallerRate(context: EdgeContext): Promise<Answer | nu
   }
   if (outcome !== "within")
     logFailure(context, "warn", {
-      requestId: context.requestId,
       message: "rate limit not applied",
       error: outcome.error,
     });

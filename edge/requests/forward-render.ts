@@ -141,7 +141,6 @@ function reportFailedAttempt(context: EdgeContext, backend: Backend, { failure, 
   const message = isFull ? "a backend was full" : "a backend did not answer";
   const hasAnswered = isFull || deploymentOf(context).backendChoice.hasAnswered(backend);
   logFailure(context, "warn", {
-    requestId: context.requestId,
     message,
     origin: backend.name,
     cause: reason,

@@ -44,7 +44,7 @@ export function whenClientLeaves(context: EdgeContext, callback: () => void): ()
 }
 
 export function logFailure(context: EdgeContext, level: "error" | "warn", line: object): void {
-  writeLine(context.platform, loggingOf(context), level, line);
+  writeLine(context.platform, loggingOf(context), level, { requestId: context.requestId, ...line });
 }
 
 /** A deployment whose settings are not valid logs its answers as well, so this setting is then read alone. */

@@ -103,7 +103,6 @@ function clientResponse(
   // Broken off where it becomes too long. Nothing of it is kept.
   const report = () =>
     logFailure(context, "warn", {
-      requestId: context.requestId,
       message: "an answer over the limit was cut off",
       origin: record.backend,
     });

@@ -1,23 +1,13 @@
 /** The edge in Node, put together: its platform, its server, and how long it may take to stop. `main.ts` runs it, and so do tests. */
 
-import type { LogOutput } from "../../../logging/log-output.ts";
 import type { Environment } from "../../../rules/settings.ts";
 import { readIntegerSettings, SettingError } from "../../../rules/settings.ts";
 import { answerRequest, refuseRequest, validateSettings } from "../../app.ts";
 import { longestRenderMilliseconds } from "../../body/read-body.ts";
 import { readEdgeSettings } from "../../settings.ts";
-import type { Capacity } from "./open-files.ts";
-import { NodePlatform } from "./platform.ts";
+import { type EdgeParts, NodePlatform } from "./platform.ts";
 import { EdgeServer } from "./server.ts";
 import { NODE_EDGE_INTEGER_SETTINGS } from "./settings.ts";
-import type { StaticFiles } from "./static-files.ts";
-
-export interface EdgeParts {
-  readonly capacity: Capacity;
-  readonly files: StaticFiles;
-  readonly stdout: Pick<LogOutput, "writeLine">;
-  readonly stderr: Pick<LogOutput, "writeLine">;
-}
 
 export interface RunningEdge {
   readonly server: EdgeServer;

@@ -55,17 +55,9 @@ async function readCapacity(): Promise<Capacity> {
   }
   const capacity = capacityOf(maxOpenFiles);
   if (maxOpenFiles < FEW_OPEN_FILES) {
-    const message = "the limit on open files is low";
-    const { connections, requests, waitingRenders } = capacity;
-    const line = {
-      message,
-      maxOpenFiles,
-      enough: ENOUGH_OPEN_FILES,
-      connections,
-      requests: requests.render,
-      renders: waitingRenders,
-    };
-    stderr.writeLine(`${JSON.stringify(line)}\n`);
+    const { connections, requests, waitingRenders: renders } = capacity;
+    const line = { maxOpenFiles, enough: ENOUGH_OPEN_FILES, connections, requests: requests.render, renders };
+    stderr.writeLine(`${JSON.stringify({ message: "the limit on open files is low", ...line })}\n`);
   }
   return capacity;
 }

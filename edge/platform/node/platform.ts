@@ -8,7 +8,7 @@ import { openLookup } from "./look-up-service.ts";
 import type { Capacity } from "./open-files.ts";
 import type { StaticFiles } from "./static-files.ts";
 
-interface Parts {
+export interface EdgeParts {
   readonly capacity: Capacity;
   readonly files: StaticFiles;
   readonly stdout: Pick<LogOutput, "writeLine">;
@@ -21,9 +21,9 @@ export class NodePlatform implements Platform {
   readonly rateLimiter = null;
   readonly openLookup = openLookup;
   readonly #backends: BackendConnections;
-  readonly #parts: Parts;
+  readonly #parts: EdgeParts;
 
-  constructor(settings: Readonly<Record<string, unknown>>, parts: Parts) {
+  constructor(settings: Readonly<Record<string, unknown>>, parts: EdgeParts) {
     this.settings = settings;
     this.#parts = parts;
     this.#backends = new BackendConnections(parts.capacity);

@@ -20,6 +20,8 @@ const REQUEST_ON_ITS_WAY_MILLISECONDS = 2000;
 const MAX_HEAD_BYTES = 64 * 1024;
 /** Requests that a client sends on a connection before the first is answered. With more it is closed. */
 const MAX_PIPELINED = 64;
+/** The heads of these together, which no other limit counts: a client may send them while its first answer waits for it. */
+const MAX_PIPELINED_HEAD_CHARACTERS = 2 * MAX_HEAD_BYTES;
 /** How long a client may read nothing of its answer. */
 const MAX_DELIVERY_SILENCE_MILLISECONDS = 30_000;
 /** More than a reset takes to arrive. */
@@ -64,7 +66,6 @@ export class EdgeServer {
   /** The answers under way, and how far each client has read its own. */
   readonly #deliveries = new Map<ServerResponse, Delivery>();
   #requestsRefused = 0;
-  #reported: Counts = { idleConnectionsClosed: 0, connectionsRefused: 0, requestsRefused: 0 };
 
   constructor(options: ServerOptions) {
     this.#options = options;
@@ -116,17 +117,13 @@ export class EdgeServer {
 
   /** @returns what was counted since the last call, or null if it is nothing. */
   takeCounts(): Counts | null {
-    const { idleClosed, refused } = this.#connections;
-    const [before, now] = [
-      this.#reported,
-      { idleConnectionsClosed: idleClosed, connectionsRefused: refused, requestsRefused: this.#requestsRefused },
-    ];
-    this.#reported = now;
+    const { idleClosed, refused } = this.#connections.takeCounts();
     const counts = {
-      idleConnectionsClosed: now.idleConnectionsClosed - before.idleConnectionsClosed,
-      connectionsRefused: now.connectionsRefused - before.connectionsRefused,
-      requestsRefused: now.requestsRefused - before.requestsRefused,
+      idleConnectionsClosed: idleClosed,
+      connectionsRefused: refused,
+      requestsRefused: this.#requestsRefused,
     };
+    this.#requestsRefused = 0;
     return Object.values(counts).some((count) => count > 0) ? counts : null;
   }
 
@@ -147,11 +144,11 @@ export class EdgeServer {
     const { socket } = request;
     const queue = this.#queues.get(socket) ?? [];
     this.#queues.set(socket, queue);
-    if (queue.length === MAX_PIPELINED) {
+    queue.push({ request, response, expectsContinue });
+    if (queue.length > 1 && (queue.length > MAX_PIPELINED || headCharacters(queue) > MAX_PIPELINED_HEAD_CHARACTERS)) {
       socket.destroy();
       return;
     }
-    queue.push({ request, response, expectsContinue });
     response.once("close", () => {
       queue.shift();
       const [next] = queue;
@@ -219,6 +216,10 @@ export class EdgeServer {
       else if (now - delivery.progressAt >= longest) response.destroy();
     }
   }
+}
+
+function headCharacters(queue: readonly Pending[]): number {
+  return queue.reduce((sum, { request: { url = "", rawHeaders } }) => sum + url.length + rawHeaders.join("").length, 0);
 }
 
 function kindOf({ method, url = "" }: IncomingMessage): RequestKind {

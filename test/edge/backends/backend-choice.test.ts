@@ -1,4 +1,4 @@
-/** Which backend gets the next render, by what answers and probes have told. All times are the test's own. */
+/** What answers and probes tell of backends, where the mutants of `test/simulation/` do not show it. All times are the test's own. */
 import { beforeEach, describe, expect, it } from "vitest";
 import { type AttemptResult, failedAttempt } from "../../../edge/backends/backend-answer.ts";
 import { BackendChoice, type Probe } from "../../../edge/backends/backend-choice.ts";
@@ -60,14 +60,6 @@ const dueBackends = (now: number) => choice.takeDue(now).map(({ backend }) => ba
 const choose = (now: number, excluded = NONE) => choice.choose(now, excluded, first);
 
 describe("of two backends", () => {
-  it("the one with fewer renders under way is chosen", () => {
-    choice.begin(A, 0, EXPIRY);
-    expect(choose(0)).toBe(B);
-    choice.begin(B, 0, EXPIRY);
-    choice.begin(B, 0, EXPIRY);
-    expect(choose(0)).toBe(A);
-  });
-
   it("the one that reports fewer renders per slot is chosen", () => {
     attempt(A, 0, answered({ running: 2, waiting: 1, slots: 2 }));
     attempt(B, 0, answered({ running: 4, slots: 4 }));
@@ -85,13 +77,6 @@ describe("of two backends", () => {
     // Those begun before a report are in it.
     for (const told of [null, null, {}]) attempt(A, 5000, answered(told));
     expect(choose(5000)).toBe(A);
-  });
-
-  it("one at which a render has failed is chosen only when the other is excluded, until a probe is answered", () => {
-    attempt(A, 0, FAILED);
-    expect([choose(900_000), choose(900_000, new Set([B]))]).toEqual([B, A]);
-    probe(0, answered());
-    expect(choose(0)).toBe(A);
   });
 
   it("one at which renders and probes fail is out of use until a probe is answered, and then chosen less often for a while", () => {
@@ -130,18 +115,6 @@ describe("a caller's renders do not take a backend out of use", () => {
     attempt(B, 1, full());
     expect(choice.hasInUse(1, new Set([A]))).toBe(true);
   });
-
-  it("nor have it probed more than four times a second", () => {
-    let probes = 0;
-    for (let now = 0; now < 1000; now++) {
-      attempt(A, now, FAILED);
-      for (const due of choice.takeDue(now)) {
-        probes++;
-        choice.recordProbe(due, now, answered());
-      }
-    }
-    expect(probes).toBe(4);
-  });
 });
 
 describe("when backends come and go", () => {
@@ -152,18 +125,6 @@ describe("when backends come and go", () => {
     choice.keep([C]);
     choice.keep([A, C]);
     expect([choice.isOutOfUse(A), choose(1000, new Set([C]))]).toEqual([false, A]);
-  });
-
-  it("probes one that comes beside others before its first render, and none of the first", () => {
-    choice = new BackendChoice([]);
-    choice.keep([A, B]);
-    expect(dueBackends(0)).toEqual([]);
-    choice.keep([A, B, C]);
-    expect([choose(0, new Set([A])), choose(0, new Set([A, B]))]).toEqual([B, C]);
-    probe(0, answered());
-    expect([dueBackends(1000), choose(0, new Set([A, B]))]).toEqual([[], C]);
-    choice.begin(B, 0, EXPIRY);
-    expect(choose(0, new Set([A]))).toBe(C);
   });
 
   it("knows which have ever answered", () => {
@@ -242,25 +203,6 @@ it("spreads renders over many equal backends", () => {
 });
 
 describe("a probe", () => {
-  it("is due at once when a render fails, and each time it fails after a pause twice as long, up to three seconds", () => {
-    attempt(A, 0, FAILED);
-    let now = 0;
-    const pauses: number[] = [];
-    for (let count = 0; count < 8; count++) {
-      const before = now;
-      let due = choice.takeDue(now);
-      for (; due.length === 0; due = choice.takeDue(now)) now += 500;
-      pauses.push(now - before);
-      for (const one of due) choice.recordProbe(one, now, FAILED);
-    }
-    expect(pauses).toEqual([0, 1000, 2000, 3000, 3000, 3000, 3000, 3000]);
-    // What has answered begins anew.
-    for (; choice.isOutOfUse(A); now += 500)
-      for (const one of choice.takeDue(now)) choice.recordProbe(one, now, answered());
-    lose(A, now + 1000);
-    expect(dueBackends(now + 2000)).toEqual([A]);
-  });
-
   it("is handed out once, and again after a second without a result; failures at the same time count once", () => {
     attempt(A, 0, FAILED);
     const probes = [takeProbe(0)];
@@ -279,32 +221,6 @@ describe("a probe", () => {
     const later = choice.begin(B, 2000, EXPIRY);
     choice.end(later, 2500, answered());
     expect([dueBackends(4999), dueBackends(5000)]).toEqual([[], [B]]);
-  });
-
-  it("that fails does not take a backend out of use that has answered a render meanwhile", () => {
-    const early = choice.begin(A, 0, EXPIRY);
-    attempt(A, 0, FAILED);
-    const failing = takeProbe(100);
-    choice.end(early, 200, answered());
-    choice.recordProbe(failing, 5100, FAILED);
-    expect(choice.isOutOfUse(A)).toBe(false);
-  });
-
-  it("that failed is not outweighed by the answer to a render that the backend had before", () => {
-    const early = choice.begin(A, 0, EXPIRY);
-    lose(A, 100);
-    choice.end(early, 200, answered());
-    expect(choice.isOutOfUse(A)).toBe(true);
-    attempt(A, 300, answered());
-    expect(choice.isOutOfUse(A)).toBe(false);
-  });
-
-  it("that finds a backend full shows that it is alive, but not that its renders end", () => {
-    lose(A, 0);
-    probe(1000, full());
-    expect([choice.isOutOfUse(A), choice.hasInUse(1000, new Set([B]))]).toEqual([false, false]);
-    probe(1250, answered());
-    expect(choice.hasInUse(1250, new Set([B]))).toBe(true);
   });
 
   it("is not due if there is only one backend", () => {
@@ -358,24 +274,4 @@ it("a backend counts as idle from the time of a request whose answer says that n
   const early = choice.begin(A, 30, EXPIRY);
   choice.end(early, 90, answered({}));
   expect([choice.wasIdleSince(A, 29), choice.wasIdleSince(A, 30)]).toEqual([true, false]);
-});
-
-describe("an attempt", () => {
-  it("is under way until it ends, and its end counts once", () => {
-    const begun = choice.begin(A, 0, EXPIRY);
-    choice.begin(B, 0, EXPIRY);
-    expect(choice.countUnderWay(0)).toBe(2);
-    choice.abandon(begun);
-    choice.end(begun, 0, FAILED);
-    expect(choice.countUnderWay(0)).toBe(1);
-    expect(choose(0, new Set([B]))).toBe(A);
-    choice.abandon(choice.begin(B, 0, EXPIRY));
-    expect(choice.hasInUse(0, new Set([B]))).toBe(true);
-  });
-
-  it("is forgotten when it expires", () => {
-    choice.begin(A, 0, 100);
-    expect([choice.countUnderWay(99), choose(99)]).toEqual([1, B]);
-    expect([choice.countUnderWay(100), choose(100)]).toEqual([0, A]);
-  });
 });

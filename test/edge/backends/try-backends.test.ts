@@ -151,11 +151,6 @@ describe("a backend that does not answer", () => {
     expect(timeBudgets).toEqual([200, 200]);
     expect(probed).toEqual([0]);
   });
-
-  it("is probed after some seconds, and given up when the probe has failed", async () => {
-    const { end, clock, probed } = await forward([never, file]);
-    expect([end, probed[0], clock.now() < 10_000]).toMatchObject([FROM_FILE, 0, true]);
-  });
 });
 
 it("remembers an attempt for a second after its deadline, because a late answer may still arrive", async () => {
@@ -252,21 +247,6 @@ describe("a body whose memory other requests may take", () => {
     await clock.pass(600_000);
     expect(await ending).toMatchObject({ problem: { cause: "no_backend_answered" } });
   });
-});
-
-it("does not offer the body while a backend gets it, even if the previous backend then takes the rest", async () => {
-  let sentLate = () => {};
-  const early: Script = async (sending) => {
-    sentLate = () => sending.reportTaken("all");
-    return problem("render_queue_full")(sending);
-  };
-  const next: Script = async (sending) => {
-    sentLate();
-    return file(sending);
-  };
-  const { end, events } = await forward([early, next]);
-  expect(end.kind).toBe("answered");
-  expect(events).toEqual(["ask 1", "withdraw", "discard render_queue_full", "ask 2", "offer", "withdraw"]);
 });
 
 describe("a probe that is due", () => {

@@ -92,12 +92,18 @@ describe("connections", () => {
     expect((await (await openDefault(HEALTH)).answer())?.headers.get("Keep-Alive")).toBe("timeout=95");
   });
 
-  it("with more than 64 requests that wait are closed", async () => {
+  it("with more than 64 requests that wait, or with heads of more than 128 KiB, are closed", async () => {
     backend.behaviour = holding;
     const { open } = await startEdge();
-    const kept = await open(renderRequest(BODY) + HEALTH.repeat(63));
-    await (await open(renderRequest(BODY) + HEALTH.repeat(64))).expectClosed();
-    expect(kept.socket.readyState).toBe("open");
+    const long = HEALTH.replace("\r\n\r\n", `\r\nX-Long: ${"x".repeat(60_000)}\r\n\r\n`);
+    const kept = [
+      await open(renderRequest(BODY) + HEALTH.repeat(63)),
+      await open(renderRequest(BODY) + long.repeat(2)),
+    ];
+    for (const beyond of [HEALTH.repeat(64), long.repeat(3)]) {
+      await (await open(renderRequest(BODY) + beyond)).expectClosed();
+    }
+    expect(kept.map(({ socket }) => socket.readyState)).toEqual(["open", "open"]);
   });
 });
 
