@@ -1,8 +1,8 @@
-/** `npm run build:release [-- FOLDER]`: writes what a host needs to run edge and backend, by default to `dist/release`. */
+/** `npm run build:release [-- FOLDER]`: writes what a host needs to run edge and backend, by default to `dist/release` with an archive of it. */
 import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { expectCleanCheckout, writeRelease } from "./build/release-folder.ts";
+import { expectCleanCheckout, packRelease, writeRelease } from "./build/release-folder.ts";
 
 const [folder, ...more] = parseArgs({ allowPositionals: true }).positionals;
 if (more.length > 0) throw new Error("npm run build:release -- FOLDER takes one folder");
@@ -11,4 +11,5 @@ process.umask(0o022);
 const target = resolve(folder ?? fileURLToPath(new URL("../dist/release", import.meta.url)));
 await expectCleanCheckout(fileURLToPath(new URL("../", import.meta.url)));
 await writeRelease(target);
-process.stdout.write(`${target} is ready: docs/deploy/one-host.md has the steps\n`);
+const ready = folder === undefined ? `${target} and ${await packRelease(target)} are` : `${target} is`;
+process.stdout.write(`${ready} ready: docs/deploy/one-host.md has the steps\n`);

@@ -78,3 +78,15 @@ export async function writeRelease(folder: string): Promise<void> {
     await rm(unfinished, { recursive: true, force: true });
   }
 }
+
+/** Beside the folder, one file for other hosts of this kind: unpacked, it is a folder named by the version. And its checksum. */
+export async function packRelease(folder: string): Promise<string> {
+  const cwd = dirname(folder);
+  const name = `${project.name}-${project.version}-${process.platform}-${process.arch}.tar.gz`;
+  // Not the targets of links, which begin with a dot as well.
+  const inside = [`--transform=s,^[.],${project.version},S`, "--sort=name", "--owner=root:0", "--group=root:0"];
+  await execa("tar", ["--create", "--gzip", `--file=${name}`, ...inside, `--directory=${folder}`, "."], { cwd });
+  const { stdout } = await execa("sha256sum", [name], { cwd });
+  await writeFile(join(cwd, `${name}.sha256`), `${stdout}\n`);
+  return join(cwd, name);
+}

@@ -9,7 +9,7 @@ import { execa } from "execa";
 import { array, object, optional, parse, string } from "valibot";
 import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import project from "../../../package.json" with { type: "json" };
-import { copyTracked, expectCleanCheckout, writeRelease } from "../../../scripts/build/release-folder.ts";
+import { copyTracked, expectCleanCheckout, packRelease, writeRelease } from "../../../scripts/build/release-folder.ts";
 import { startBuiltEdge } from "../../../scripts/start/built-edge.ts";
 import { LOOPBACK, takeFreePort } from "../../../scripts/start/local-service.ts";
 import { requireTypst } from "../../../typst/program-location.mjs";
@@ -100,6 +100,14 @@ describe("a checkout", () => {
     await writeFile(join(folder, "deploy/roll.sh"), "changed");
     await expect(expectCleanCheckout(folder)).rejects.toThrow("M deploy/roll.sh");
   });
+});
+
+it("is an archive as well, with a checksum, which other hosts unpack", async () => {
+  const archive = await packRelease(release);
+  const [cwd, target] = [join(release, ".."), await makeTemporaryFolder("unpacked-")];
+  await execa("sha256sum", ["--check", `${archive}.sha256`], { cwd });
+  await execa("tar", ["--extract", `--file=${archive}`], { cwd: target });
+  await execa("diff", ["--recursive", "--no-dereference", release, join(target, project.version)]);
 });
 
 it("is not written by two at once", async () => {
