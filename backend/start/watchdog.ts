@@ -14,5 +14,6 @@ export function reportToWatchdog({ PATH, NOTIFY_SOCKET, WATCHDOG_USEC }: Environ
     // A lost message is followed by others; systemd says if none arrives.
     execFile("systemd-notify", ["WATCHDOG=1"], { env: { PATH, NOTIFY_SOCKET } }, () => {});
   };
+  report();
   setInterval(report, periodMilliseconds / REPORTS_PER_PERIOD).unref();
 }

@@ -1,5 +1,4 @@
 /** The notes and the packages of a release, as .github/workflows/release.yml makes them. */
-import { createHash } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -7,6 +6,8 @@ import { execa } from "execa";
 import { expect, it } from "vitest";
 import { parse } from "yaml";
 import { VERSION } from "../../clients/command-line/version.ts";
+import { CLIENT_FILES } from "../../protocol/routes.ts";
+import { pythonWheel } from "../../scripts/assets/python-wheel.ts";
 import { makeTemporaryFolder } from "../support/temporary-folder.ts";
 
 interface Job {
@@ -67,11 +68,12 @@ it("a release has the packages of this version, with their checksums and the rep
   });
   const names = ["document-rendering", "document-rendering-client", "document-rendering-e-invoice"];
   const archives = names.map((name) => `${name}-${VERSION}.tgz`);
-  expect((await readdir(target)).toSorted()).toEqual(["SHA256SUMS", ...archives]);
-  const sums = await readFile(join(target, "SHA256SUMS"), "utf8");
+  const { wheel } = CLIENT_FILES;
+  expect((await readdir(target)).toSorted()).toEqual(["SHA256SUMS", ...archives, wheel]);
+  await execa("sha256sum", ["--check", "--strict", "SHA256SUMS"], { cwd: target });
+  // The file that pip gets from a deployment of this version.
+  expect((await readFile(join(target, wheel))).equals(await pythonWheel())).toBe(true);
   for (const archive of archives) {
-    const digest = createHash("sha256").update(await readFile(join(target, archive)));
-    expect(sums).toContain(`${digest.digest("hex")}  ${archive}\n`);
     const { stdout } = await execa("tar", ["-xzOf", join(target, archive), "package/package.json"]);
     expect(JSON.parse(stdout)).toMatchObject({
       version: VERSION,

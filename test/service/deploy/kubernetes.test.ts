@@ -262,26 +262,6 @@ describe("the manifests", () => {
   });
 });
 
-it("the component for OpenShift leaves the choice of the user to the cluster, and nothing else", async () => {
-  const text = await readFile(join(FOLDER, "components/openshift/kustomization.yaml"), "utf8");
-  const { patches } = parse(
-    object({ patches: array(object({ target: object({ kind: string() }), patch: string() })) }),
-    parseYaml(text),
-  );
-  expect(patches.map(({ target, patch }) => [target, parseYaml(patch)])).toEqual([
-    [
-      { kind: "Deployment" },
-      ["runAsUser", "runAsGroup"].map((name) => ({
-        op: "remove",
-        path: `/spec/template/spec/securityContext/${name}`,
-      })),
-    ],
-  ]);
-  expect([backend, edge].map(({ template }) => template.spec.securityContext)).toEqual(
-    Array(2).fill(expect.objectContaining({ runAsUser: expect.any(Number), runAsGroup: expect.any(Number) })),
-  );
-});
-
 it("the overlays run in the sandbox of their name", async () => {
   expect(backendSettings.sandboxChoice).toBe("landlock");
   const literals = await literalsOf("components/bubblewrap/kustomization.yaml", "backend-settings");

@@ -73,28 +73,4 @@ describe("the units", () => {
     expect(only(edge, "Wants")).toBe(wanted);
     expect(only(edge, "After")).toContain(wanted);
   });
-
-  it("confine both, and leave a backend what bubblewrap needs", async () => {
-    for (const unit of [backend, edge]) {
-      for (const key of ["NoNewPrivileges", "PrivateTmp", "PrivateDevices", "ProtectHome", "RemoveIPC"]) {
-        expect([key, only(unit, key)]).toEqual([key, "yes"]);
-      }
-      expect([only(unit, "ProtectSystem"), only(unit, "CapabilityBoundingSet")]).toEqual(["strict", ""]);
-      expect([only(unit, "IPAddressDeny"), only(unit, "IPAddressAllow")]).toEqual(["any", "localhost"]);
-      expect(only(unit, "EnvironmentFile")).toMatch(/^\/etc\/document-rendering-service\/(edge|backend)\.env$/);
-    }
-    expect(only(edge, "DynamicUser")).toBe("yes");
-    expect(await readFile(join(FOLDER, "document-rendering-backend.conf"), "utf8")).toContain(
-      `u ${only(backend, "User")} `,
-    );
-    expect(only(backend, "RestrictNamespaces").split(" ").sort().join(" ")).toBe("cgroup ipc mnt net pid user uts");
-    expect(only(backend, "RestrictAddressFamilies").split(" ")).toContain("AF_NETLINK");
-    const filter = only(backend, "SystemCallFilter").split(" ");
-    expect(filter).toEqual(expect.arrayContaining(["@system-service", "@mount", "seccomp", "landlock_restrict_self"]));
-    // Each covers a part of /proc, or takes away what bubblewrap or Node need, such as openat2.
-    const kernel = ["ProtectKernelTunables", "ProtectKernelLogs", "ProtectProc", "ProcSubset", "ProtectHostname"];
-    for (const key of [...kernel, "DynamicUser", "RestrictSUIDSGID", "PrivateUsers", "MemoryDenyWriteExecute"]) {
-      expect(backend.has(key), key).toBe(false);
-    }
-  });
 });
