@@ -1,4 +1,7 @@
-/** `npm run bench:capacity`, as the superuser: processor and memory of documents, in docs/deploy/capacity.md. */
+/**
+ * `npm run bench:capacity`, as the superuser: processor and memory of documents, in docs/deploy/capacity.md; with the
+ * argument `growth`, how both grow with a document, in growth.md.
+ */
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { availableParallelism, loadavg, tmpdir } from "node:os";
 import { join } from "node:path";
@@ -7,7 +10,7 @@ import { formatTable } from "../scripts/generate/markdown-table.ts";
 import { type CountedService, startCountedService } from "./counted-service.ts";
 import { keepBusy, median, reportSource } from "./figures.ts";
 import { closeConnections } from "./http-client.ts";
-import { describeMachine, formatFigures } from "./report.ts";
+import { describeMachine, formatFigures, publish } from "./report.ts";
 
 const PAGE = new URL("../docs/deploy/capacity.md", import.meta.url);
 const SLOTS = availableParallelism();
@@ -63,19 +66,105 @@ async function rowOf(service: CountedService, name: string, body: string) {
   ];
 }
 
+const PARTS = ["edge", "backend", "typst"] as const;
+const TIMES_LARGER = 10;
+/** Each is rendered in turn with the others, so that none has the quiet minute. */
+const GROWTH_ROUNDS = 3;
+
+/** What grows, the number of it that is compared with ten times as many, and the request. */
+async function makeGrowing(): Promise<readonly (readonly [what: string, few: number, make: (n: number) => object])[]> {
+  const rows = "#table(columns: 4, ..range(N * 4).map(str))";
+  const pages = "#for page in range(N) [#lorem(200) #pagebreak(weak: true)]";
+  const sourceOf = (source: string, n: number) => source.replaceAll("N", String(n));
+  const logo = await readFile(new URL("../examples/invoice/assets/logo.png", import.meta.url), "base64");
+  const images = (n: number) => Array.from({ length: n }, (_, index) => `${index}.png`);
+  const png = { encoding: "base64", content: logo };
+  return [
+    ["pages", 30, (n) => ({ source: sourceOf(pages, n) })],
+    ["rows", 300, (n) => ({ source: sourceOf(rows, n) })],
+    [
+      "rows, PDF/A-2a and PDF/UA-1",
+      300,
+      (n) => ({
+        source: `#set document(title: "Rows")\n${sourceOf(rows, n)}`,
+        output: { standards: ["a-2a", "ua-1"] },
+      }),
+    ],
+    [
+      "images",
+      6,
+      (n) => ({
+        source: images(n)
+          .map((name) => `#image("${name}")`)
+          .join(),
+        files: Object.fromEntries(images(n).map((name) => [name, png])),
+      }),
+    ],
+    ["body, kB", 300, (n) => ({ source: "#data.len()", data: Array.from({ length: n }, () => "x".repeat(1000)) })],
+    [
+      "answer: rows of one SVG",
+      300,
+      (n) => ({ source: `#set page(height: auto)\n${sourceOf(rows, n)}`, output: { format: "svg" } }),
+    ],
+    ["ZIP: pages as SVG", 6, (n) => ({ source: sourceOf(pages, n), output: { format: "svg", archive: "zip" } })],
+  ];
+}
+
+async function growthTable(service: CountedService): Promise<string> {
+  const kinds = (await makeGrowing()).map(([what, few, make]) => ({
+    what,
+    few,
+    bodies: [few, few * TIMES_LARGER].map((n) => ({
+      body: JSON.stringify(make(n)),
+      runs: [] as Awaited<ReturnType<CountedService["milliseconds"]>>[],
+    })),
+  }));
+  for (let round = 0; round <= GROWTH_ROUNDS; round++) {
+    for (const { body, runs } of kinds.flatMap(({ bodies }) => bodies)) {
+      const before = await service.milliseconds();
+      await service.render(body);
+      const after = await service.milliseconds();
+      const [edge = 0, backend = 0, typst = 0] = PARTS.map((part) => after[part] - before[part]);
+      if (round > 0) runs.push({ edge, backend, typst });
+    }
+  }
+  const rows = kinds.map(({ what, few, bodies }) => {
+    const parts = PARTS.map((part) => bodies.map(({ runs }) => median(runs.map((run) => run[part]))));
+    const powers = parts.map(([small = 0, large = 0]) => Math.log(large / small) / Math.log(TIMES_LARGER));
+    const sizes = `${few} and ${few * TIMES_LARGER}`;
+    return [
+      what,
+      sizes,
+      ...parts.map((times) => formatFigures(1, ...times).join(" and ")),
+      ...formatFigures(2, ...powers),
+    ];
+  });
+  return `# Growth
+
+Made by \`npm run bench:capacity -- growth\` on ${describeMachine()}, with a load average of ${loadavg()[0]?.toFixed(0)}: medians of ${GROWTH_ROUNDS}
+rounds of one render each. Times are of the processor, in ms. A power of 1 is a time that grows with the items, one of 2 with their square.
+Of Typst, it is what the document costs anywhere.
+
+${formatTable(["What", "of", "edge", "backend", "Typst", "power: edge", "backend", "Typst"], rows)}`;
+}
+
 const folder = await mkdtemp(join(tmpdir(), "bench-capacity-"));
 const service = await startCountedService(folder);
 try {
-  const rows: string[][] = [];
-  for (const [name, body] of await makeDocuments()) rows.push(await rowOf(service, name, body));
-  const load = loadavg()[0]?.toFixed(0);
-  const text = `Made by \`npm run bench:capacity\` on ${describeMachine()}, with a load average of ${load}: medians of ${ROUNDS} rounds.
+  if (process.argv[2] === "growth") {
+    await publish("growth", await growthTable(service));
+  } else {
+    const rows: string[][] = [];
+    for (const [name, body] of await makeDocuments()) rows.push(await rowOf(service, name, body));
+    const load = loadavg()[0]?.toFixed(0);
+    const text = `Made by \`npm run bench:capacity\` on ${describeMachine()}, with a load average of ${load}: medians of ${ROUNDS} rounds.
 ${SLOTS} slots, bubblewrap, processes started ahead, no log lines.
 
 ${formatTable(HEAD, rows)}`;
-  process.stdout.write(text);
-  const page = await readFile(PAGE, "utf8");
-  await writeFile(PAGE, page.replace(/(<!-- capacity -->\n)[\s\S]*?(<!-- end of capacity -->)/, `$1\n${text}\n$2`));
+    process.stdout.write(text);
+    const page = await readFile(PAGE, "utf8");
+    await writeFile(PAGE, page.replace(/(<!-- capacity -->\n)[\s\S]*?(<!-- end of capacity -->)/, `$1\n${text}\n$2`));
+  }
 } finally {
   closeConnections();
   await service.stop();
