@@ -7,7 +7,8 @@ export const CAUSES = {
   /** Each takes the limit that was exceeded, as `formatSeconds` writes it. */
   render_timeout: {
     wall_clock: (limit: string) => `The render took longer than ${limit}.`,
-    processor_time: (limit: string) => `The render needed more than ${limit} of processor time.`,
+    processor_time: (limit: string) =>
+      `The render needed more than ${limit} of processor time: /help/templates#documents-that-grow says what takes it.`,
     writing_files: (limit: string) => `The files of the request could not be written in ${limit}.`,
   },
   render_queue_full: {
