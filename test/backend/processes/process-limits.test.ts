@@ -1,6 +1,8 @@
-/** Which control groups count the processes of a backend, by what the kernel shows on each kind of machine. */
-import { expect, it } from "vitest";
-import { findControlGroups, listZombies } from "../../../backend/processes/process-limits.ts";
+/** Which control groups count the processes of a backend, by what the kernel shows on each kind of machine; and what it costs to ask. */
+import fs from "node:fs";
+import { syncBuiltinESMExports } from "node:module";
+import { expect, it, onTestFinished, vi } from "vitest";
+import { findControlGroups, listZombies, ProcessLimits } from "../../../backend/processes/process-limits.ts";
 
 const mount = (root: string, target: string, type: string, options: string) =>
   `36 31 0:33 ${root} ${target} ro,nosuid shared:9 - ${type} ${type} rw,${options}\n`;
@@ -44,4 +46,23 @@ it.each([
 
 it("a machine whose process 1 waits for others has no zombies that stay", async () => {
   await expect.poll(listZombies).toEqual([]);
+});
+
+it("looks at the processes of the machine only where the limit of the user may be near, and once for questions of one moment", () => {
+  // No superuser, who is exempt.
+  vi.spyOn(process, "getuid").mockReturnValue(12_345);
+  const looks = vi.spyOn(fs, "statSync");
+  syncBuiltinESMExports();
+  onTestFinished(() => {
+    vi.restoreAllMocks();
+    syncBuiltinESMExports();
+  });
+  expect(new ProcessLimits(1_000_000).findShortage(24)).toBe(null);
+  expect(looks).not.toHaveBeenCalled();
+  const near = new ProcessLimits(10);
+  expect(near.findShortage(24)).toEqual({ used: 0, max: 10 });
+  const { length } = looks.mock.calls;
+  expect(length).toBeGreaterThan(0);
+  expect([near.findTightest(), near.findShortage(24)]).toEqual(Array(2).fill({ used: 0, max: 10 }));
+  expect(looks).toHaveBeenCalledTimes(length);
 });
