@@ -8,6 +8,7 @@ import { basename, dirname, join, resolve } from "node:path";
 import { CommandError } from "../exit-codes.ts";
 import { isBelow, projectFolder, readInput, STANDARD_INPUT } from "../files/folder.ts";
 import { requireFilePlace } from "../output-file.ts";
+import { describeCutPictures } from "../project/data-pictures.ts";
 import { jsonMistake } from "../project/json-text.ts";
 import type { Project } from "../project/project.ts";
 import type { DataText } from "../project/request.ts";
@@ -52,9 +53,15 @@ export async function readEachProject(
   const opening = { command, leaveOut, data: [each], givenBy: "--each", isStrict: true } as const;
   const project = await openProject(source, options, opening);
   const ofNumbers = read.table === null ? [] : describeTextArithmetic(project, read.table.numeric);
-  const notes = [...project.notes, ...notesOfTabs(documents, project), ...ofNumbers];
+  const ofPictures = documents.flatMap(({ data, place }) =>
+    describeCutPictures(data).map((note) => `${place}: ${note}`),
+  );
+  const notes = [...project.notes, ...notesOfTabs(documents, project), ...ofPictures.slice(0, MAX_CUT), ...ofNumbers];
   return { project: { ...project, notes }, documents, reading: readingInWords(shown, read) };
 }
+
+/** Of more rows with a picture that is cut off, the first are named. */
+const MAX_CUT = 20;
 
 /** Of the first row that has one: the others have it in the same column. */
 function notesOfTabs(documents: readonly EachDocument[], project: Project): string[] {

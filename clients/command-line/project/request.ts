@@ -12,6 +12,7 @@ import {
 import { CommandError } from "../exit-codes.ts";
 import { byteOrderMarkNote, readInput, utf8Text } from "../files/folder.ts";
 import { printableLine } from "../terminal.ts";
+import { describeCutPictures } from "./data-pictures.ts";
 import { jsonMistake } from "./json-text.ts";
 import { type Project, pathBesideSource } from "./project.ts";
 import { sentTexts } from "./sent-texts.ts";
@@ -41,7 +42,8 @@ export async function readData(project: Project, path: string | null): Promise<D
     );
   }
   const text = requireJson(bytes, shown);
-  return { text, name, notes: [...byteOrderMarkNote(bytes, shown), ...describeTabs(text, project).map(printableLine)] };
+  const ofText = [...describeTabs(text, project), ...describeCutPictures(text)];
+  return { text, name, notes: [...byteOrderMarkNote(bytes, shown), ...ofText.map(printableLine)] };
 }
 
 /** The text without a byte order mark. @param firstLine of it in its file. @throws CommandError with line and column */

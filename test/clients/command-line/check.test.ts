@@ -109,6 +109,19 @@ describe("what Typst loses silently is named", () => {
     expect(await notesOf("d.csv")).toEqual(["note: row 1 (line 2): data.hours has a tab"]);
   });
 
+  it.each([
+    ["d.json", ["-d"], "note: "],
+    ["d.jsonl", ["--each"], "note: line 2: "],
+  ])("if a picture in %s is cut off", async (name, option, place) => {
+    const row = (bytes: Uint8Array) =>
+      JSON.stringify({ photo: `data:image/jpeg;base64,${Buffer.from(bytes).toString("base64")}` });
+    const half = row(GREY_JPEG.subarray(0, -2)).replaceAll("/", "\\/");
+    const content = name === "d.json" ? half : `${row(GREY_JPEG)}\n${half}\n`;
+    const { stderr } = await checkSource("#data.photo.len()", { [name]: content }, [...option, name]);
+    expect(stderr).toContain(`${place}The picture "photo" of the data is cut off: its end is missing.\n`);
+    expect(stderr.match(/cut off/g)).toHaveLength(1);
+  });
+
   it("if data has a tab that the document may show", async () => {
     expect(await noteOnTabs("#data.hours", HOURS)).toBe("data.hours");
     expect(await noteOnTabs("#data", "a\tb")).toBe("data");
