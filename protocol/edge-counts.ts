@@ -31,7 +31,7 @@ export const EDGE_COUNTS: ReadonlyMap<string, EdgeCount> = new Map<string, EdgeC
 
 /** The value of `EDGE_COUNTS_HEADER`. */
 export function formatEdgeReport(counts: ReadonlyMap<string, number>): string {
-  return new URLSearchParams(Array.from(counts, ([name, count]) => [name, String(count)])).toString();
+  return new URLSearchParams(Array.from(counts, ([name, count]): [string, string] => [name, String(count)])).toString();
 }
 
 /** What of a report is known: anybody with the backend's token may send one. */

@@ -17,3 +17,9 @@ declare class URL {
   readonly origin: string;
   readonly pathname: string;
 }
+
+declare class URLSearchParams {
+  constructor(init: string | readonly (readonly [string, string])[]);
+  [Symbol.iterator](): IterableIterator<[string, string]>;
+  toString(): string;
+}

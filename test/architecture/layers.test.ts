@@ -127,7 +127,10 @@ beforeAll(async () => {
   }
   await write("scripts/set-up.mjs", 'import "./set-up/step.mjs";\n');
   await write("scripts/set-up/step.mjs", 'import "../../backend/settings.ts";\nimport "valibot";\n');
-  await write("edge/backends/with-clock.ts", 'import { MONOTONIC_CLOCK } from "../clock.ts";\nMONOTONIC_CLOCK.now();\n');
+  await write(
+    "edge/backends/with-clock.ts",
+    'import { MONOTONIC_CLOCK } from "../clock.ts";\nMONOTONIC_CLOCK.now();\n',
+  );
   violations = cruise();
 });
 

@@ -15,10 +15,10 @@ import {
 } from "../../template/package-parts.ts";
 import { computingFunctions, readPaths, readsOf } from "../../template/reads.ts";
 import { parseTemplate } from "../../template/syntax-tree.ts";
+import type { NamedFiles } from "../files/computed-paths.ts";
 import { isBelow, keyOf } from "../files/folder.ts";
 import { OUT_OF_TIME, runWithinSeconds } from "../files/time-limit.ts";
 import { isSecret, isVisible, type SendingRules, whyNotSent } from "../files/unexpected-files.ts";
-import type { NamedFiles } from "../project/computed-paths.ts";
 
 /** Far above what a package has, and any limit that a deployment can have for a file. */
 const MAX_ENTRIES = 20_000;

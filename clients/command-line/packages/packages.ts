@@ -9,8 +9,8 @@ import { PACKAGE_MANIFEST, type PackageManifest } from "../../template/package-p
 import { packagesIn } from "../../template/reads.ts";
 import { parseTemplate } from "../../template/syntax-tree.ts";
 import type { CollectedFiles } from "../files/collected-files.ts";
+import type { NamedFiles } from "../files/computed-paths.ts";
 import type { SendingRules } from "../files/unexpected-files.ts";
-import type { NamedFiles } from "../project/computed-paths.ts";
 import { readPackageFiles, readPackageManifest } from "./package-files.ts";
 import { findPackage, howToProvide, type PackageBaseName } from "./package-folders.ts";
 

@@ -5,9 +5,9 @@
 import { readFile } from "node:fs/promises";
 import { SCHEMA_FILE } from "../../data-schema/schema-file.ts";
 import type { CollectedFiles } from "../files/collected-files.ts";
+import { filesOfKinds, type NamedFiles } from "../files/computed-paths.ts";
 import { isFile, STANDARD_INPUT } from "../files/folder.ts";
 import { isSecret } from "../files/unexpected-files.ts";
-import { filesOfKinds, type NamedFiles } from "./computed-paths.ts";
 import { addFiles, listFolder, readFolderFiles, type SourceFolder, searchRoot } from "./folder-files.ts";
 import { type FollowedPaths, followPaths, type ReadingProject } from "./reads.ts";
 

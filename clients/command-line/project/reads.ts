@@ -7,9 +7,9 @@ import { isTypst } from "../../template/file-kinds.ts";
 import { computingFunctions, readPaths, readsOf } from "../../template/reads.ts";
 import { parseTemplate } from "../../template/syntax-tree.ts";
 import type { CollectedFiles } from "../files/collected-files.ts";
+import { NamedFiles } from "../files/computed-paths.ts";
 import { keyOf, readNamed, statNow } from "../files/folder.ts";
 import { type SendingRules, whyNotSent } from "../files/unexpected-files.ts";
-import { NamedFiles } from "./computed-paths.ts";
 import { leadsTo, type OutsidePath, rootThatHas } from "./root.ts";
 
 export interface ReadingProject {
