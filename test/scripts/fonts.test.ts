@@ -1,6 +1,6 @@
 /**
  * Sets of fonts are added, replaced and removed, from packages of Debian that the test makes itself. `npm run
- * test:fonts` does the same with Debian's own, which are too large for every run.
+ * test:long -- fonts` does the same with Debian's own, which are too large for every run.
  */
 import { chmod, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";

@@ -1,5 +1,5 @@
 /**
- * Finishes e-invoices that the service has made from the example, and refuses bad ones. `npm run test:pdf` uses other
+ * Finishes e-invoices that the service has made from the example, and refuses bad ones. `npm run test:long -- pdf` uses other
  * validators.
  */
 import fc from "fast-check";

@@ -1,4 +1,4 @@
-/** The Dockerfile and compose.yaml: they agree with the code. `npm run test:engines` runs them. */
+/** The Dockerfile and compose.yaml: they agree with the code. `npm run test:long -- engines` runs them. */
 import { readFile, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";

@@ -1,5 +1,5 @@
 /**
- * The manifests below deploy/kubernetes: as the schemas demand, and in agreement with the code. `npm run test:engines` deploys
+ * The manifests below deploy/kubernetes: as the schemas demand, and in agreement with the code. `npm run test:long -- engines` deploys
  * them, and its server rejects members that it does not know.
  */
 import { readdir, readFile } from "node:fs/promises";

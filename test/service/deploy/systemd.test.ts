@@ -1,4 +1,4 @@
-/** The units in deploy/systemd: in agreement with the code. `npm run test:engines` starts them under systemd. */
+/** The units in deploy/systemd: in agreement with the code. `npm run test:long -- engines` starts them under systemd. */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";

@@ -253,7 +253,7 @@ describe("docs/command-line.md#in-ci", async () => {
 const NOT_RUN_HERE: Readonly<Record<string, string>> = {
   "npm start": "test/service/start.test.ts",
   "npm test": ".ci/run",
-  "docker run --rm -p 127.0.0.1:8787:8787 document-rendering-all-in-one": "test/engines/compose.ts",
+  "docker run --rm -p 127.0.0.1:8787:8787 document-rendering-all-in-one": "test/long/engines/compose.ts",
 };
 
 /** Most commands of wrangler need an account. Its table of commands says whether it knows them. */

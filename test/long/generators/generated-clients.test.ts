@@ -5,14 +5,14 @@ import { fileURLToPath } from "node:url";
 import { stripVTControlCharacters } from "node:util";
 import { execa } from "execa";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { downloadMavenArtifact } from "../../scripts/pinned/maven-artifact.ts";
-import { cacheFolder } from "../../typst/cache-folder.mjs";
-import { findOnPath } from "../../typst/programs.mjs";
-import { startTestService, type TestService } from "../support/service/test-service.ts";
-import { makeTemporaryFolder } from "../support/temporary-folder.ts";
-import { API_TOKEN } from "../support/tokens.ts";
+import { downloadMavenArtifact } from "../../../scripts/pinned/maven-artifact.ts";
+import { cacheFolder } from "../../../typst/cache-folder.mjs";
+import { findOnPath } from "../../../typst/programs.mjs";
+import { startTestService, type TestService } from "../../support/service/test-service.ts";
+import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
+import { API_TOKEN } from "../../support/tokens.ts";
 
-const PROGRAMS_FOLDER = fileURLToPath(new URL("../../examples/programs/generated-clients/", import.meta.url));
+const PROGRAMS_FOLDER = fileURLToPath(new URL("../../../examples/programs/generated-clients/", import.meta.url));
 const NEEDS = ["curl", "go", "java", "javac", "mvn", "python3"];
 
 /** By the folder of a program: what else the language has that judges its types. */

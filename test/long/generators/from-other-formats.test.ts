@@ -5,13 +5,13 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { execa } from "execa";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { typstPath } from "../support/backend/typst-path.ts";
-import { blocksOf } from "../support/readers/markdown-blocks.ts";
-import { readPdf } from "../support/readers/pdf-reader.ts";
-import { startTestService, type TestService } from "../support/service/test-service.ts";
-import { API_TOKEN } from "../support/tokens.ts";
+import { typstPath } from "../../support/backend/typst-path.ts";
+import { blocksOf } from "../../support/readers/markdown-blocks.ts";
+import { readPdf } from "../../support/readers/pdf-reader.ts";
+import { startTestService, type TestService } from "../../support/service/test-service.ts";
+import { API_TOKEN } from "../../support/tokens.ts";
 
-const PROJECT = fileURLToPath(new URL("../../", import.meta.url));
+const PROJECT = fileURLToPath(new URL("../../../", import.meta.url));
 const page = await readFile(join(PROJECT, "docs/other-programs.md"), "utf8");
 const blocks = blocksOf(page);
 

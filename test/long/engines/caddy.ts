@@ -24,7 +24,7 @@ export async function tryCaddy(context: Context): Promise<void> {
   await mkdir(own);
   const { say, atEnd } = context;
   const { pid, start, stop } = await startTwoEdges(context);
-  const shipped = await readFile(new URL("../../deploy/Caddyfile", import.meta.url), "utf8");
+  const shipped = await readFile(new URL("../../../deploy/Caddyfile", import.meta.url), "utf8");
   const text = shipped.replace(/^\{$/m, `{\n${OPTIONS}`).replace(/^documents\.example \{$/m, "127.0.0.1 {");
   await writeFile(join(own, "Caddyfile"), text);
   // An older one refuses the file, and says why.

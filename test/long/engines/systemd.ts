@@ -5,8 +5,8 @@
 import { copyFile, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { execa } from "execa";
-import { writeRelease } from "../../scripts/build/release-folder.ts";
-import { requireTypst } from "../../typst/program-location.mjs";
+import { writeRelease } from "../../../scripts/build/release-folder.ts";
+import { requireTypst } from "../../../typst/program-location.mjs";
 import { makeDebian } from "./debian.ts";
 import { startNginx } from "./nginx.ts";
 import {

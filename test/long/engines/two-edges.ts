@@ -1,8 +1,8 @@
 /** Two edges and a backend in a network of their own, for a proxy in front of them. */
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import { writeEdge } from "../../scripts/build/edge-folder.ts";
-import { requireTypst } from "../../typst/program-location.mjs";
+import { writeEdge } from "../../../scripts/build/edge-folder.ts";
+import { requireTypst } from "../../../typst/program-location.mjs";
 import {
   BACKEND_TOKEN,
   type Context,

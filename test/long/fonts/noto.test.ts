@@ -8,16 +8,16 @@ import { fileURLToPath } from "node:url";
 import { execa } from "execa";
 import { PNG } from "pngjs";
 import { beforeAll, describe, expect, it } from "vitest";
-import { readDocumentFonts } from "../../clients/document/fonts/document-fonts.ts";
-import { describeDocumentFonts } from "../../clients/document/fonts/font-findings.ts";
-import type { Capabilities } from "../../protocol/capabilities.ts";
-import { addFontSets, findFontProblems } from "../../scripts/fonts/font-folder.ts";
-import { SCRIPTS_OF_TYPST, scriptOf } from "../../typst/fonts/scripts.ts";
-import { startTestBackend, type TestBackend } from "../support/backend/test-backend.ts";
-import { SAMPLES } from "../support/documents/scripts.ts";
-import { fontNamesOf } from "../support/fonts.ts";
+import { readDocumentFonts } from "../../../clients/document/fonts/document-fonts.ts";
+import { describeDocumentFonts } from "../../../clients/document/fonts/font-findings.ts";
+import type { Capabilities } from "../../../protocol/capabilities.ts";
+import { addFontSets, findFontProblems } from "../../../scripts/fonts/font-folder.ts";
+import { SCRIPTS_OF_TYPST, scriptOf } from "../../../typst/fonts/scripts.ts";
+import { startTestBackend, type TestBackend } from "../../support/backend/test-backend.ts";
+import { SAMPLES } from "../../support/documents/scripts.ts";
+import { fontNamesOf } from "../../support/fonts.ts";
 
-const LANGUAGES = fileURLToPath(new URL("../../docs/languages.md", import.meta.url));
+const LANGUAGES = fileURLToPath(new URL("../../../docs/languages.md", import.meta.url));
 
 let folder: string;
 let withFonts: TestBackend;

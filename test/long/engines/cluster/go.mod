@@ -1,4 +1,4 @@
-// What a Kubernetes for `npm run test:engines` is built from. Kubernetes needs its own libraries named once more, because
+// What a Kubernetes for `npm run test:long -- engines` is built from. Kubernetes needs its own libraries named once more, because
 // it has them in its repository.
 module document-rendering-cluster
 

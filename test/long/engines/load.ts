@@ -1,5 +1,5 @@
 /**
- * Clients of `npm run test:engines`: each sends one render after the other, until standard input is closed and enough
+ * Clients of `npm run test:long -- engines`: each sends one render after the other, until standard input is closed and enough
  * were sent. Prints an empty line after the first answer, and at the end how many were sent and how those that made no
  * PDF ended. It accepts any certificate, because tests make their own.
  */

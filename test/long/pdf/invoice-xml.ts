@@ -1,5 +1,5 @@
 /** An invoice as a Cross Industry Invoice of each profile: what the profile requires, in the order of its schema. */
-import type { ProfileName } from "../../clients/e-invoice/e-invoice.ts";
+import type { ProfileName } from "../../../clients/e-invoice/e-invoice.ts";
 
 /** Its guideline, and its level: each has the elements of the previous one, and more. */
 const PROFILES: Readonly<Record<ProfileName, readonly [guideline: string, level: number]>> = {

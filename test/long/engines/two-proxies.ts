@@ -163,7 +163,7 @@ async function tryRepeating(proxy: Proxy, pid: number, context: Context): Promis
 async function startProxy(proxy: Proxy, pid: number, edit: (shipped: string) => string, { folder, atEnd }: Context) {
   const own = join(folder, "proxy");
   await mkdir(own, { recursive: true });
-  const shipped = await readFile(new URL(`../../deploy/${proxy.file}`, import.meta.url), "utf8");
+  const shipped = await readFile(new URL(`../../../deploy/${proxy.file}`, import.meta.url), "utf8");
   const { check, start } = await proxy.prepare(own, edit(shipped));
   await run(check);
   const daemon = startDaemon(inNetworkOf(pid, start));

@@ -4,9 +4,9 @@
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { array, looseObject, number, object, parse, record, string, tuple } from "valibot";
-import { writeEdge } from "../../scripts/build/edge-folder.ts";
-import { LOOPBACK, startBackend, takeFreePort } from "../../scripts/start/local-service.ts";
-import { requireTypst } from "../../typst/program-location.mjs";
+import { writeEdge } from "../../../scripts/build/edge-folder.ts";
+import { LOOPBACK, startBackend, takeFreePort } from "../../../scripts/start/local-service.ts";
+import { requireTypst } from "../../../typst/program-location.mjs";
 import { BACKEND_TOKEN, CHECKOUT, type Context, edgeCommand, startDaemon, TOKEN_VARIABLES, until } from "./part.ts";
 
 const JOBS = ["first-deployment", "second-deployment"] as const;

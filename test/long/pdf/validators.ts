@@ -7,9 +7,9 @@ import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { delimiter, join } from "node:path";
 import { execa } from "execa";
 import { unzipSync } from "fflate";
-import { downloadMavenArtifact } from "../../scripts/pinned/maven-artifact.ts";
-import { findOnPath } from "../../typst/programs.mjs";
-import { readXmlElements } from "../support/readers/xml-reader.ts";
+import { downloadMavenArtifact } from "../../../scripts/pinned/maven-artifact.ts";
+import { findOnPath } from "../../../typst/programs.mjs";
+import { readXmlElements } from "../../support/readers/xml-reader.ts";
 
 export interface Validators {
   /** A class path: its program, and its engine. */

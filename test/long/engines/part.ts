@@ -1,4 +1,4 @@
-/** What the parts of `npm run test:engines` share. */
+/** What the parts of `npm run test:long -- engines` share. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readlink } from "node:fs/promises";
@@ -6,9 +6,9 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { execa } from "execa";
-import { EDGE_PROGRAM } from "../../scripts/build/edge-folder.ts";
+import { EDGE_PROGRAM } from "../../../scripts/build/edge-folder.ts";
 
-export const CHECKOUT = fileURLToPath(new URL("../..", import.meta.url));
+export const CHECKOUT = fileURLToPath(new URL("../../..", import.meta.url));
 export const API_TOKEN = "a-callers-token-of-the-engines-test";
 export const BACKEND_TOKEN = "a-backends-token-of-the-engines-test";
 export const TOKEN_VARIABLES = {

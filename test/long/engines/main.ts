@@ -1,5 +1,5 @@
 /**
- * `npm run test:engines`: runs the files that operators run on the engines that they run them on.
+ * `npm run test:long -- engines`: runs the files that operators run on the engines that they run them on.
  *
  * It builds the images of the Dockerfile, starts compose.yaml, boots the systemd units under two versions of systemd,
  * puts nginx, Caddy, HAProxy and Apache httpd in front, lets Prometheus evaluate the alerts of two deployments, and deploys the manifests in a
@@ -14,8 +14,8 @@ import { existsSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { parseArgs } from "node:util";
 import { execa } from "execa";
-import { findOnPath } from "../../typst/programs.mjs";
-import { downloadWithDependencies } from "../debian-13/archive.ts";
+import { findOnPath } from "../../../typst/programs.mjs";
+import { downloadWithDependencies } from "../../debian-13/archive.ts";
 import { tryCaddy } from "./caddy.ts";
 import { NETWORK_PLUGIN } from "./cluster/cluster.ts";
 import { buildPrograms, KUBERNETES_FOLDER } from "./cluster/programs.ts";
@@ -79,7 +79,7 @@ const PARTS: readonly Part[] = [
   },
 ];
 
-if (process.getuid?.() !== 0) throw new Error("npm run test:engines must be run by the superuser");
+if (process.getuid?.() !== 0) throw new Error("npm run test:long -- engines must be run by the superuser");
 const results: string[] = [];
 // On a disk, because images are large and /tmp may be in memory.
 const root = await mkdtemp("/var/tmp/engines-");

@@ -5,7 +5,7 @@ import { cp, mkdir, readdir, readFile, rename, rm, symlink } from "node:fs/promi
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { execa } from "execa";
-import { cacheFolder } from "../../../typst/cache-folder.mjs";
+import { cacheFolder } from "../../../../typst/cache-folder.mjs";
 
 const SOURCES = fileURLToPath(new URL(".", import.meta.url));
 /** The module of `go.mod`, and its programs. */

@@ -6,9 +6,9 @@
 import { copyFile, cp, mkdir, realpath, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { execa } from "execa";
-import { requireTypst } from "../../typst/program-location.mjs";
-import { findOnPath } from "../../typst/programs.mjs";
-import { readBaseImages } from "../support/deploy/dockerfile.ts";
+import { requireTypst } from "../../../typst/program-location.mjs";
+import { findOnPath } from "../../../typst/programs.mjs";
+import { readBaseImages } from "../../support/deploy/dockerfile.ts";
 import { makeDebian } from "./debian.ts";
 import { CHECKOUT, type Command, run as runCommand } from "./part.ts";
 

@@ -2,8 +2,8 @@
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
-import { DEFAULT_LIMITS } from "../../rules/limits.ts";
-import { PROBLEM_MEDIA_TYPE, problemDocument, requestTooLarge } from "../../rules/problem.ts";
+import { DEFAULT_LIMITS } from "../../../rules/limits.ts";
+import { PROBLEM_MEDIA_TYPE, problemDocument, requestTooLarge } from "../../../rules/problem.ts";
 import { type Context, curl, inNetworkOf, startDaemon, until } from "./part.ts";
 import { PROXY_URL, writeCertificate } from "./proxy.ts";
 
@@ -12,7 +12,7 @@ export async function startNginx(pid: number, { folder, atEnd }: Context): Promi
   const own = join(folder, "nginx");
   await mkdir(own, { recursive: true });
   await writeCertificate(own);
-  const shipped = await readFile(new URL("../../deploy/nginx.conf", import.meta.url), "utf8");
+  const shipped = await readFile(new URL("../../../deploy/nginx.conf", import.meta.url), "utf8");
   await writeFile(join(own, "site.conf"), shipped.replaceAll("/etc/letsencrypt/live/documents.example", own));
   const paths = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map((name) => `${name}_temp_path ${own}/${name};`);
   await writeFile(

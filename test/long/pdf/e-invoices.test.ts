@@ -4,10 +4,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { execa } from "execa";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { finishEInvoice, type ProfileName } from "../../clients/e-invoice/e-invoice.ts";
-import { exampleRequest } from "../../scripts/examples/example-request.ts";
-import { readPdf } from "../support/readers/pdf-reader.ts";
-import { startTestService, type TestService } from "../support/service/test-service.ts";
+import { finishEInvoice, type ProfileName } from "../../../clients/e-invoice/e-invoice.ts";
+import { exampleRequest } from "../../../scripts/examples/example-request.ts";
+import { readPdf } from "../../support/readers/pdf-reader.ts";
+import { startTestService, type TestService } from "../../support/service/test-service.ts";
 import { GROSS, invoiceXml, PROFILE_NAMES } from "./invoice-xml.ts";
 import {
   fetchFrenchRules,
@@ -134,7 +134,7 @@ it("an XRechnung follows the rules of CEN and of KoSIT, which find what a damage
 });
 
 it("the example follows the rules of CEN in each of its cases, and those of France between firms in France", async () => {
-  const cases = new URL("../../examples/e-invoice/cases/", import.meta.url);
+  const cases = new URL("../../../examples/e-invoice/cases/", import.meta.url);
   const [all, french] = [join(folder, "all"), join(folder, "french")];
   for (const path of [all, french]) await mkdir(path);
   const request: object = JSON.parse(await exampleRequest("e-invoice"));

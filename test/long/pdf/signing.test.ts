@@ -5,11 +5,11 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { execa } from "execa";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { PDF_STANDARDS } from "../../rules/pdf-standards.ts";
-import { startTestService, type TestService } from "../support/service/test-service.ts";
+import { PDF_STANDARDS } from "../../../rules/pdf-standards.ts";
+import { startTestService, type TestService } from "../../support/service/test-service.ts";
 import { fetchValidators, INVALID, type Validators, verdictsOfVeraPdf } from "./validators.ts";
 
-const PROGRAMS = fileURLToPath(new URL("../../examples/programs/signing/", import.meta.url));
+const PROGRAMS = fileURLToPath(new URL("../../../examples/programs/signing/", import.meta.url));
 const VALIDATE = `import sys
 from pyhanko.pdf_utils.reader import PdfFileReader
 from pyhanko.sign.validation import validate_pdf_signature

@@ -1,7 +1,7 @@
 /** What the parts with a proxy in front of the edges share. */
 import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { makeCertificate } from "../support/clients/certificate.ts";
+import { makeCertificate } from "../../support/clients/certificate.ts";
 import { type Context, curl, renderOptions } from "./part.ts";
 
 export const PROXY_URL = "https://127.0.0.1";
