@@ -69,7 +69,7 @@ it("no page names a setting that nothing reads", async () => {
     const files = await readdir(new URL(folder, ROOT), { recursive: true });
     return files.filter((name) => names.test(name)).map((name) => `${folder}/${name}`);
   };
-  const rooms = "backend edge http-server logging protocol rules scripts clients typst test/browser test/engines".split(
+  const rooms = "backend edge http-server logging protocol rules scripts clients typst test/browser test/long".split(
     " ",
   );
   const sources = (await Promise.all(rooms.map((room) => filesIn(room, /\.(?:ts|mjs)$/)))).flat();
