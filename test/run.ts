@@ -36,17 +36,18 @@ for (const signal of STOP_SIGNALS) {
 }
 const [exitCode] = await once(vitest, "close");
 process.exitCode = exitCode ?? 1;
-if (named.length === 0) await recordSeconds((performance.now() - begun) / 1000);
+const seconds = (performance.now() - begun) / 1000;
 
 const left = await leftBehind(surroundings, isInterrupted);
 await rm(surroundings.temporaryFolder, { recursive: true, force: true });
+if (named.length === 0) await recordSeconds();
 if (left.length > 0) {
   process.stderr.write(`The tests have left something behind:\n${left.map((line) => `  ${line}\n`).join("")}`);
   process.exitCode ||= 1;
 }
 
 /** For `npm run figures`. */
-async function recordSeconds(seconds: number): Promise<void> {
+async function recordSeconds(): Promise<void> {
   await mkdir(join(PROJECT, "out"), { recursive: true });
   await writeFile(join(PROJECT, "out", "test-seconds"), `${seconds.toFixed(0)}\n`);
 }

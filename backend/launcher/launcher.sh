@@ -5,6 +5,9 @@
 input=$1.in
 output=$1.out
 
+# Where memory is short, the kernel takes the programs before the backend: they inherit this. Not everywhere is there such a file.
+{ echo 1000 >/proc/self/oom_score_adj; } 2>/dev/null
+
 # What the program writes to its standard error and what this shell reports arrive in one pipe, in order.
 exec 2>&1
 
@@ -20,8 +23,6 @@ make_fifos() {
 # start <directory> <commands> <program> [argument ...]: what fails before the program runs is reported, not `started`.
 start() {
   (
-    # Where memory is short, the kernel takes this program before the backend. Not everywhere is there such a file.
-    { echo 1000 >/proc/self/oom_score_adj; } 2>/dev/null
     exec <"$input" >"$output" && cd "$1" && eval "$2" && echo started >&2 && shift 2 && exec "$@"
   ) &
 }
