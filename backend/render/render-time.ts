@@ -59,6 +59,7 @@ export class TimeLimit {
   async limitFill(fill: (over: AbortSignal) => Promise<Problem | null>): Promise<RenderFailure | null> {
     const controller = new AbortController();
     const stop = () => controller.abort();
+    const deadline = performance.now() + MAX_FILL_SECONDS * 1000;
     const timer = setTimeout(stop, MAX_FILL_SECONDS * 1000);
     this.over.addEventListener("abort", stop, { once: true });
     if (this.isOver) stop();
@@ -66,7 +67,9 @@ export class TimeLimit {
       const problem = await fill(controller.signal);
       if (problem !== null) return refuse(problem);
       if (this.isOver) return this.failure();
-      return controller.signal.aborted ? this.failure("writing_files") : null;
+      // By the clock as well: the last files may have kept the timer from firing.
+      const isLate = controller.signal.aborted || performance.now() >= deadline;
+      return isLate ? this.failure("writing_files") : null;
     } finally {
       clearTimeout(timer);
       this.over.removeEventListener("abort", stop);

@@ -1,5 +1,4 @@
 /** One render, from a valid request to a finished output: reserve disk space, compile, judge the end, pack pages. */
-
 import type { ParsedRequest } from "../../rules/render-request.ts";
 import { renderTimeoutWithin } from "../../rules/render-time.ts";
 import { onePageArguments, type RenderCommand, type TypstPaths } from "../../typst/command-line.ts";

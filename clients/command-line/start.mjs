@@ -10,8 +10,9 @@ const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
 if (major > MIN_MAJOR || (major === MIN_MAJOR && minor >= MIN_MINOR)) {
   // From its sources, it would spend half of a run on their types: Node keeps what it has made of them.
   if (import.meta.url.endsWith("/start.mjs")) {
-    const { pathname } = new URL("../../node_modules/.cache/compiled", import.meta.url);
-    process.getBuiltinModule("node:module").enableCompileCache(pathname);
+    const folder = new URL("../../node_modules/.cache/compiled", import.meta.url);
+    const path = process.getBuiltinModule("node:url").fileURLToPath(folder);
+    process.getBuiltinModule("node:module").enableCompileCache(path);
   }
   void import("./main.ts");
 } else {

@@ -39,6 +39,19 @@ it("is over by the clock even if its timer cannot fire", () => {
   expect([time.isOver, time.over.aborted]).toEqual([true, false]);
 });
 
+it("stops the writing of files by the clock even if its timer cannot fire", async () => {
+  const clock = vi.spyOn(performance, "now").mockReturnValue(0);
+  onTestFinished(() => clock.mockRestore());
+  const time = new TimeLimit(settingsOf("600", "300"), new AbortController().signal);
+  const fillFor = (seconds: number) =>
+    time.limitFill(async () => {
+      clock.mockReturnValue(performance.now() + seconds * 1000);
+      return null;
+    });
+  expect(await fillFor(MAX_FILL_SECONDS - 1)).toBeNull();
+  expect(await fillFor(MAX_FILL_SECONDS)).toMatchObject({ problem: { cause: "writing_files" } });
+});
+
 it("leaves no timer and no listener when the render has ended", () => {
   stopTimers();
   const client = new AbortController();

@@ -74,6 +74,16 @@ describe("on a Node that is too old", () => {
   });
 });
 
+it("keeps compiled code in the checkout, whatever the name of that", async () => {
+  const folder = await makeTemporaryFolder("start-");
+  const start = await readFile(join(PROJECT, "clients/command-line/start.mjs"), "utf8");
+  const entry = "a b/clients/command-line/start.mjs";
+  await writeProject(folder, { [entry]: start, "a b/clients/command-line/main.ts": "export {};" });
+  await execa(process.execPath, [join(folder, entry)], { env: { NODE_COMPILE_CACHE: undefined } });
+  expect(await readdir(folder)).toEqual(["a b"]);
+  expect(await readdir(join(folder, "a b/node_modules/.cache"))).toEqual(["compiled"]);
+});
+
 it("runs in a checkout by npx", async () => {
   const { stdout } = await execa("npx", ["--no-install", "document-rendering", "--version"], {
     cwd: PROJECT,
