@@ -110,19 +110,13 @@ export function mergeMetrics(scrapes: readonly Scrape[], isPublic: boolean): Gat
 
 /** @param own counts that are the edge's alone and have no `origin`; null if only backends tell them */
 export function formatMetrics({ text, samplesOfEdges }: GatheredMetrics, own: Pick<EdgeCounts, "get"> | null): string {
+  const ownSamples = [...(own === null ? [] : EDGE_COUNTS)].map(([name, { metric, labels }]) => {
+    const pairs = Object.entries(labels).map(([label, value]) => `${label}="${value}"`);
+    return { metric, sample: `${metric}{${pairs.join(",")}} ${own?.get(name)}` };
+  });
   const families = Object.entries(EDGE_COUNTERS).flatMap(([metric, help]) => {
-    const ownSamples =
-      own === null
-        ? []
-        : Array.from(EDGE_COUNTS)
-            .filter(([, count]) => count.metric === metric)
-            .map(
-              ([name, { labels }]) =>
-                `${metric}{${Object.entries(labels)
-                  .map(([label, value]) => `${label}="${value}"`)
-                  .join(",")}} ${own.get(name)}`,
-            );
-    const samples = [...ownSamples, ...(samplesOfEdges.get(metric) ?? [])];
+    const ofEdge = ownSamples.filter((one) => one.metric === metric).map(({ sample }) => sample);
+    const samples = [...ofEdge, ...(samplesOfEdges.get(metric) ?? [])];
     return samples.length === 0 ? [] : [`# HELP ${metric} ${help}`, `# TYPE ${metric} counter`, ...samples];
   });
   return [text, ...families, ""].join("\n");

@@ -8,6 +8,7 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { execa } from "execa";
 import project from "../../package.json" with { type: "json" };
+import { sha256 } from "../pinned/content-digest.ts";
 import { billOfMaterials } from "./bill-of-materials.ts";
 import { writeEdge } from "./edge-folder.ts";
 
@@ -86,7 +87,6 @@ export async function packRelease(folder: string): Promise<string> {
   // Not the targets of links, which begin with a dot as well.
   const inside = [`--transform=s,^[.],${project.version},S`, "--sort=name", "--owner=root:0", "--group=root:0"];
   await execa("tar", ["--create", "--gzip", `--file=${name}`, ...inside, `--directory=${folder}`, "."], { cwd });
-  const { stdout } = await execa("sha256sum", [name], { cwd });
-  await writeFile(join(cwd, `${name}.sha256`), `${stdout}\n`);
+  await writeFile(join(cwd, `${name}.sha256`), `${sha256(await readFile(join(cwd, name)))}  ${name}\n`);
   return join(cwd, name);
 }
