@@ -35,13 +35,12 @@ const ONLY = [
   ["finding-programs-is-bare", "^typst/.*\\.mjs$", ["^typst/.*\\.mjs$", NODE], "It runs on machines that may have no packages yet."],
   ["edge-names-no-platform", EDGE_ITSELF, [EDGE_ITSELF, "^(rules|protocol)/"], "It runs on Cloudflare and in Node, and only HTTP leads to backends."],
   ["edge-on-cloudflare", "^edge/platform/cloudflare/", [EDGE_ITSELF, "^edge/platform/cloudflare/", "^(rules|protocol)/", "^cloudflare:"], "A Worker has no Node."],
-  ["edge-on-node", "^edge/platform/node/", [EDGE_ITSELF, "^edge/platform/node/", "^(rules|protocol|http-server|logging)/", NODE], "It has no packages."],
-  ["http-server-is-shared", "^http-server/", ["^(http-server|protocol|rules)/", NODE], "Edge and backend share it, and it knows neither."],
+  ["edge-on-node", "^edge/platform/node/", [EDGE_ITSELF, "^edge/platform/node/", "^(rules|protocol|server)/", NODE], "It has no packages."],
+  ["server-is-shared", "^server/", ["^(server|protocol|rules)/", NODE], "Edge and backend share it, and it knows neither."],
   ["edge-settings-are-inside", "^edge/(settings|clock)\\.ts$", ["^(rules|protocol)/", PARSERS_OF_ADDRESSES], "They know nothing of what reads them."],
   ["choice-of-backends-does-no-io", DECIDING_ON_BACKENDS, WITHOUT_IO, "Clock, random numbers and I/O are passed in, for the simulation. biome.json denies it the globals."],
-  ["backend-runs-in-node", "^backend/", ["^(backend|rules|protocol|typst|logging|http-server)/", ...OF_NODE], "Edge, clients, scripts and tests are no part of it."],
+  ["backend-runs-in-node", "^backend/", ["^(backend|rules|protocol|typst|server)/", ...OF_NODE], "Edge, clients, scripts and tests are no part of it."],
   ["admission-knows-nobody", "^backend/admission/", ["^(backend/admission|rules)/"], "It counts slots and bytes without knowing what a render is."],
-  ["logging-stands-alone", "^logging/", ["^logging/", NODE], "Edge and backend write their lines by it, each of its own form."],
   ["backend-leaves", "^backend/(settings|work-directory/paths)\\.ts$", ["^(rules|protocol|typst)/", NODE, "^backend/work-directory/paths\\.ts$"], "They know nothing of what reads them."],
   ["client-is-portable", "^clients/typescript/", ["^(clients/typescript|protocol|rules)/", "^node_modules/content-disposition/"], "It runs in browsers, Node and Workers."],
   ["document-is-portable", "^clients/document/", ["^(clients/(document|template|typescript)|protocol|rules|typst/fonts)/", READER_OF_PDFS, "^node_modules/fflate/"], "It runs in browsers and Node."],
@@ -55,7 +54,7 @@ const ONLY = [
 /** Folders and files from the outermost inwards. Each may import those after it, never those before it. */
 const INWARDS = {
   backend: [
-    ...["main.ts", "start/", "http/", "observe/", "render/", "admission/", "typst/", "sandbox/", "launcher/"],
+    ...["main.ts", "start/", "http/", "observe/", "render/", "admission/", "compiler/", "sandbox/", "launcher/"],
     ...["settings.ts", "work-directory/", "processes/", "error-log.ts"],
   ],
   edge: [

@@ -31,9 +31,8 @@ COPY tsconfig.json LICENSE ./
 COPY rules rules
 COPY protocol protocol
 COPY typst typst
-COPY logging logging
 COPY edge edge
-COPY http-server http-server
+COPY server server
 COPY examples examples
 # Two pages that the playground leads to.
 COPY docs docs
@@ -92,8 +91,7 @@ COPY package.json LICENSE ./
 COPY rules rules
 COPY protocol protocol
 COPY typst typst
-COPY logging logging
-COPY http-server http-server
+COPY server server
 COPY backend backend
 # What `npm run packages` and `npm run fonts` have fetched, if anything.
 COPY vendor/packages packages

@@ -1,6 +1,6 @@
 /** `npm run packages`: vendors Typst packages for `SERVICE_PACKAGE_PATH` (docs/packages-and-fonts.md). */
 import { InvalidArgumentError } from "@commander-js/extra-typings";
-import { readPackagesLock } from "../backend/typst/vendored-packages.ts";
+import { readPackagesLock } from "../backend/compiler/vendored-packages.ts";
 import { type PackageSpec, parsePackageSpec } from "../rules/package-spec.ts";
 import { locateLocalPackage } from "./packages/local-package.ts";
 import { addPackages, type Change, findProblems, installPackages, removePackages } from "./packages/package-folder.ts";

@@ -20,7 +20,7 @@ export default {
     "test/{rules,protocol,edge}/**/!(key-pattern-elsewhere|work-of-validation|vectors-catch-mistakes).test.ts",
     "test/{backend/{admission,http,render,sandbox},typst}/*.test.ts",
     "test/backend/over-http/!(waiting-text).test.ts",
-    "test/backend/typst/warm-starts.test.ts",
+    "test/backend/compiler/warm-starts.test.ts",
   ],
   coverageAnalysis: "perTest",
   // Code that runs once when a file is loaded: other tests compare the tables there with the published documents.

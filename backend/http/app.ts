@@ -2,8 +2,6 @@
 import { randomUUID } from "node:crypto";
 import type { Socket } from "node:net";
 import Fastify, { type FastifyInstance, LogController, type RouteHandlerMethod } from "fastify";
-import { Connections } from "../../http-server/connections.ts";
-import { answerMalformed } from "../../http-server/malformed.ts";
 import { CAPABILITIES_PATH } from "../../protocol/capabilities.ts";
 import {
   COMMON_HEADERS,
@@ -16,6 +14,8 @@ import {
 import { BACKEND_ROUTES } from "../../protocol/routes.ts";
 import { traceIdOf } from "../../protocol/trace-context.ts";
 import { notFound, serviceUnavailable } from "../../rules/problem.ts";
+import { Connections } from "../../server/connections.ts";
+import { answerMalformed } from "../../server/malformed.ts";
 import { TYPST_VERSION } from "../../typst/typst-release.mjs";
 import { describeError, errorCode } from "../error-log.ts";
 import { traceParentOf } from "../observe/request-observer.ts";

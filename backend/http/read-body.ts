@@ -1,6 +1,5 @@
 /** Reads a request's body within a size limit, a memory budget and a deadline. */
 import type { IncomingMessage } from "node:http";
-import { IncomingBody } from "../../http-server/incoming-body.ts";
 import {
   BODY_SILENCE_MILLISECONDS,
   BodyCollector,
@@ -13,6 +12,7 @@ import type { Limits } from "../../rules/limits.ts";
 import { renderQueueFull } from "../../rules/problem.ts";
 import { MAX_BODY_MILLISECONDS } from "../../rules/render-time.ts";
 import { declaredSize, type RequestHead, validateDeclaredSize } from "../../rules/request-head.ts";
+import { IncomingBody } from "../../server/incoming-body.ts";
 import type { Reservation } from "../admission/byte-budget.ts";
 import { CLIENT_GONE, type RenderFailure, refuse } from "../render/outcome.ts";
 import { STEADY_CLOCK } from "../render/render-time.ts";

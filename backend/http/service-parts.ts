@@ -1,10 +1,14 @@
 /** Puts together what the backend is made of, below its HTTP application. */
 import { availableParallelism } from "node:os";
 import type { FastifyBaseLogger } from "fastify";
-import type { LogOutput } from "../../logging/log-output.ts";
 import type { BackendLoad } from "../../protocol/headers.ts";
+import type { LogOutput } from "../../server/log-output.ts";
 import { ByteBudget } from "../admission/byte-budget.ts";
 import { RenderQueue } from "../admission/render-queue.ts";
+import { InstalledCapabilities } from "../compiler/capabilities.ts";
+import { RenderThreads } from "../compiler/render-threads.ts";
+import { TypstSupervisor } from "../compiler/supervisor.ts";
+import { WarmPool } from "../compiler/warm-pool.ts";
 import type { Launcher } from "../launcher/launcher.ts";
 import { MachineWatch } from "../observe/machine-watch.ts";
 import type { OtlpTracing } from "../observe/otlp-tracing.ts";
@@ -17,10 +21,6 @@ import { MAX_MEMORY_BYTES_PER_OUTPUT } from "../render/spool.ts";
 import { maxProcessesOfUser } from "../sandbox/resource-limits.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
 import { type BackendSettings, maxTempBytesPerRender } from "../settings.ts";
-import { InstalledCapabilities } from "../typst/capabilities.ts";
-import { RenderThreads } from "../typst/render-threads.ts";
-import { TypstSupervisor } from "../typst/supervisor.ts";
-import { WarmPool } from "../typst/warm-pool.ts";
 import { workDirectoryPath } from "../work-directory/paths.ts";
 import { WorkDirectoryWatch } from "../work-directory/watch.ts";
 import { Deliveries } from "./delivery.ts";

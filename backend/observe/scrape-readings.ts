@@ -3,8 +3,8 @@ import { Counter, Gauge, type Registry } from "prom-client";
 import { TYPST_VERSION } from "../../typst/typst-release.mjs";
 import type { ByteBudget } from "../admission/byte-budget.ts";
 import type { RenderQueue } from "../admission/render-queue.ts";
+import type { WarmPool } from "../compiler/warm-pool.ts";
 import type { SandboxMode } from "../sandbox/sandbox.ts";
-import type { WarmPool } from "../typst/warm-pool.ts";
 import { freeDiskBytes } from "../work-directory/watch.ts";
 import type { MachineWatch } from "./machine-watch.ts";
 

@@ -26,8 +26,8 @@ import {
   type ZipEntry,
   type ZipMethod,
 } from "../../typst/zip-records.ts";
+import type { AppendResult, PageLimits } from "../compiler/process.ts";
 import type { BackendSettings } from "../settings.ts";
-import type { AppendResult, PageLimits } from "../typst/process.ts";
 import { listOutputFiles } from "../work-directory/directory-tree.ts";
 import { failureOfStop, type RenderOutcome, refuse } from "./outcome.ts";
 import type { TimeLimit } from "./render-time.ts";

@@ -12,9 +12,9 @@ import {
   renderQueueFull,
   tooManyOutputFiles,
 } from "../../rules/problem.ts";
+import type { StopReason, TypstReport } from "../compiler/process.ts";
 import { ServiceFailure } from "../error-log.ts";
 import type { BackendSettings } from "../settings.ts";
-import type { StopReason, TypstReport } from "../typst/process.ts";
 import type { Spool } from "./spool.ts";
 
 export type RenderOutcome =

@@ -5,8 +5,8 @@ import { randomUUID } from "node:crypto";
 import { type FileHandle, open, unlink } from "node:fs/promises";
 import { join } from "node:path";
 import type { ByteBudget, Reservation } from "../admission/byte-budget.ts";
+import type { AppendResult } from "../compiler/process.ts";
 import { ServiceFailure } from "../error-log.ts";
-import type { AppendResult } from "../typst/process.ts";
 
 export const MAX_MEMORY_BYTES_PER_OUTPUT = 1024 ** 2;
 

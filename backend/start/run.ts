@@ -2,16 +2,16 @@
  * Runs the backend until a stop signal. What prevents its work ends it with a line on standard error and code 1.
  */
 import { setTimeout as delay } from "node:timers/promises";
-import { LogOutput } from "../../logging/log-output.ts";
 import { SettingError } from "../../rules/settings.ts";
+import { LogOutput } from "../../server/log-output.ts";
 import { TYPST_VERSION, typstProblem } from "../../typst/typst-release.mjs";
+import { chooseSandbox } from "../compiler/choose-sandbox.ts";
 import { errorCode } from "../error-log.ts";
 import { buildRenderService, type RenderService } from "../http/app.ts";
 import { Launcher } from "../launcher/launcher.ts";
 import type { OtlpTracing } from "../observe/otlp-tracing.ts";
 import { findEmptyNetwork } from "../sandbox/bubblewrap.ts";
 import { type BackendSettings, readBackendSettings } from "../settings.ts";
-import { chooseSandbox } from "../typst/choose-sandbox.ts";
 import { prepareWorkDirectory } from "../work-directory/claim.ts";
 import { LAST_STEP } from "./last-step.ts";
 import { exitCodeAfter, type StopSignal } from "./stop-signal.ts";

@@ -1,7 +1,7 @@
 /** Gets packages, from a registry or this machine, with everything that they import, validates them, and writes each to a folder. */
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { type LockedPackage, packagePathIn } from "../../backend/typst/vendored-packages.ts";
+import { type LockedPackage, packagePathIn } from "../../backend/compiler/vendored-packages.ts";
 import { isTypst } from "../../clients/template/file-kinds.ts";
 import "../../clients/template/node-parser.ts";
 import { packagesIn } from "../../clients/template/reads.ts";

@@ -6,7 +6,7 @@ import {
   type PackagesLock,
   packagePathIn,
   readPackagesLock,
-} from "../../backend/typst/vendored-packages.ts";
+} from "../../backend/compiler/vendored-packages.ts";
 import {
   comparePackages,
   formatPackageSpec,

@@ -1,6 +1,6 @@
 /** What `npm run packages` and `npm run fonts` have in common: how they report, and how they fail. */
 import { Command } from "@commander-js/extra-typings";
-import { PackageFolderError } from "../../backend/typst/vendored-packages.ts";
+import { PackageFolderError } from "../../backend/compiler/vendored-packages.ts";
 import { SetUpError } from "../set-up/report.mjs";
 import { VendoringError } from "./folder-change.ts";
 

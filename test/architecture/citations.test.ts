@@ -24,7 +24,7 @@ function anchorsOf(page: string): Set<string> | null {
 
 /** Each citation with the file that it is in. */
 function citations(): { file: string; page: string; anchor: string | undefined }[] {
-  const folders = "rules protocol typst logging clients edge backend scripts test bench deploy".split(" ");
+  const folders = "rules protocol typst clients edge server backend scripts test bench deploy".split(" ");
   const files = folders.flatMap((folder) =>
     readdirSync(`${PROJECT}${folder}`, { recursive: true, encoding: "utf8" }).map((name) => `${folder}/${name}`),
   );

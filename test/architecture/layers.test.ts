@@ -60,7 +60,6 @@ const REFUSED: readonly (readonly [importer: string, imported: string, rule: str
   ["rules/with-protocol.ts", "../protocol/headers.ts", "rules-are-pure"],
   ["protocol/with-node.ts", "node:fs", "protocol-is-pure"],
   ["protocol/with-edge.ts", "../edge/app.ts", "protocol-is-pure"],
-  ["logging/with-rules.ts", "../rules/problem.ts", "logging-stands-alone"],
   ["typst/fonts/with-node.ts", "node:fs", "files-of-typst-are-read-anywhere"],
   ["typst/with-backend.ts", "../backend/settings.ts", "typst-stands-below-the-programs"],
   ["typst/with-rules.mjs", "../rules/problem.ts", "finding-programs-is-bare"],
@@ -90,11 +89,11 @@ const REFUSED: readonly (readonly [importer: string, imported: string, rule: str
   ["edge/platform/cloudflare/with-container.ts", "./backend-container.ts", "edge-without-containers"],
   ["edge/platform/cloudflare/with-node.ts", "node:fs", "edge-on-cloudflare"],
   ["edge/platform/node/with-package.ts", "valibot", "edge-on-node"],
-  ["http-server/with-edge.ts", "../edge/app.ts", "http-server-is-shared"],
+  ["server/with-edge.ts", "../edge/app.ts", "server-is-shared"],
   ["backend/with-edge.ts", "../edge/app.ts", "backend-runs-in-node"],
   ["backend/admission/with-node.ts", "node:fs", "admission-knows-nobody"],
   ["backend/admission/with-protocol.ts", "../../protocol/headers.ts", "admission-knows-nobody"],
-  ["backend/typst/with-admission.ts", "../admission/target.ts", "backend-imports-inwards"],
+  ["backend/compiler/with-admission.ts", "../admission/target.ts", "backend-imports-inwards"],
   ["backend/error-log.ts", "./settings.ts", "backend-imports-inwards"],
   ["backend/work-directory/paths.ts", "./target.ts", "backend-leaves"],
   ["backend/with-main.ts", "./main.ts", "nobody-imports-the-program"],
@@ -143,7 +142,7 @@ async function write(path: string, text: string): Promise<void> {
 
 function cruise(): readonly Violation[] {
   const program = join(PROJECT, "node_modules/.bin/depcruise");
-  const folders = "rules protocol typst logging clients edge http-server backend scripts".split(" ");
+  const folders = "rules protocol typst clients edge server backend scripts".split(" ");
   const { stdout, stderr } = spawnSync(process.execPath, [program, ...folders, "--output-type", "json"], {
     cwd: folder,
     encoding: "utf8",

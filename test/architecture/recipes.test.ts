@@ -12,7 +12,7 @@ import { afterAll, beforeAll, expect, it, onTestFinished } from "vitest";
 
 const PROJECT = fileURLToPath(new URL("../../", import.meta.url));
 const COPIED = [
-  ..."rules protocol typst logging clients edge http-server backend scripts bench test static deploy docs".split(" "),
+  ..."rules protocol typst clients edge server backend scripts bench test static deploy docs".split(" "),
   ...["examples", "README.md", "package.json", "tsconfig.json", "vitest.config.ts", "biome.json", ".env.example"],
 ];
 
@@ -108,7 +108,7 @@ function run(script: string, ...args: string[]): string {
  */
 const ALL_IN_ONE = {
   extends: "./test/tsconfig.json",
-  include: "rules protocol typst logging clients backend scripts bench test"
+  include: "rules protocol typst server clients backend scripts bench test"
     .split(" ")
     .map((folder) => `${folder}/**/*.ts`),
   exclude: ["test/edge"],

@@ -4,10 +4,10 @@
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { Socket } from "node:net";
-import { Connections } from "../../../http-server/connections.ts";
-import { answerMalformed, hasClearEnd, INCOMPLETE_BODY, MALFORMED } from "../../../http-server/malformed.ts";
 import { FILE_ROUTES } from "../../../protocol/routes.ts";
 import type { Problem } from "../../../rules/problem.ts";
+import { Connections } from "../../../server/connections.ts";
+import { answerMalformed, hasClearEnd, INCOMPLETE_BODY, MALFORMED } from "../../../server/malformed.ts";
 import type { Answer, ClientRequest } from "../platform.ts";
 import { valuesOf } from "./backend.ts";
 import { Exchange } from "./exchange.ts";

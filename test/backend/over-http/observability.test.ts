@@ -3,9 +3,9 @@ import { Writable } from "node:stream";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { buildRenderService } from "../../../backend/http/app.ts";
 import { MAX_CALLERS_IN_METRICS } from "../../../backend/observe/render-metrics.ts";
-import { LogOutput } from "../../../logging/log-output.ts";
 import { parseServerTiming } from "../../../protocol/headers.ts";
 import { PROBLEMS } from "../../../rules/problem.ts";
+import { LogOutput } from "../../../server/log-output.ts";
 import {
   type RenderBody,
   startSharedBackend,

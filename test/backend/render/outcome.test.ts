@@ -1,9 +1,9 @@
 /** What each end of a Typst process is, as far as only the backend knows. `over-http/failed-renders.test.ts` makes these ends really happen. */
 import { expect, it } from "vitest";
+import type { StopReason, TypstEnd, TypstReport } from "../../../backend/compiler/process.ts";
 import { CLIENT_GONE, endOfRender } from "../../../backend/render/outcome.ts";
 import { TimeLimit } from "../../../backend/render/render-time.ts";
 import { readBackendSettings } from "../../../backend/settings.ts";
-import type { StopReason, TypstEnd, TypstReport } from "../../../backend/typst/process.ts";
 
 const LIMIT = 5000;
 const SETTINGS = readBackendSettings({

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { execa } from "execa";
 import { beforeEach, describe, expect, it } from "vitest";
-import { PACKAGES_LOCK_NAME, readPackagesLock } from "../../../backend/typst/vendored-packages.ts";
+import { PACKAGES_LOCK_NAME, readPackagesLock } from "../../../backend/compiler/vendored-packages.ts";
 import { type PackageSpec, parsePackageSpec } from "../../../rules/package-spec.ts";
 import { DOWNLOAD_LIMITS } from "../../../scripts/packages/download.ts";
 import { locateLocalPackage } from "../../../scripts/packages/local-package.ts";

@@ -127,7 +127,7 @@ it("has the words in which the documentation quotes its lines", async () => {
     const names = (await readdir(new URL(folder, ROOT), { recursive: true })).filter((name) => name.endsWith(ending));
     return await Promise.all(names.map((name) => readFile(new URL(`${folder}/${name}`, ROOT), "utf8")));
   };
-  const code = (await Promise.all(["edge", "backend", "logging"].map((folder) => textsOf(folder, ".ts")))).join();
+  const code = (await Promise.all(["edge", "backend", "server"].map((folder) => textsOf(folder, ".ts")))).join();
   const pages = (await textsOf("docs", ".md")).join();
   const quoted = [...pages.matchAll(/\bline\s+`([a-z\s]+)`|^\| `([a-z ]+)` \| (?:error|warning) \|/gm)].map(
     ([, inText, inTable = ""]) => (inText ?? inTable).replaceAll(/\s+/g, " "),

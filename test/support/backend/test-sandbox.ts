@@ -1,11 +1,11 @@
 /** A sandbox for a test, without a backend, to observe Typst inside it from the host. */
 import { format } from "node:util";
 import { inject, onTestFinished } from "vitest";
+import { openSandbox } from "../../../backend/compiler/choose-sandbox.ts";
 import { Launcher } from "../../../backend/launcher/launcher.ts";
 import { findEmptyNetwork } from "../../../backend/sandbox/bubblewrap.ts";
 import type { SandboxMode } from "../../../backend/sandbox/sandbox.ts";
 import { type BackendSettings, readBackendSettings } from "../../../backend/settings.ts";
-import { openSandbox } from "../../../backend/typst/choose-sandbox.ts";
 import { prepareWorkDirectory } from "../../../backend/work-directory/claim.ts";
 import type { Output } from "../../../rules/output-options.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";

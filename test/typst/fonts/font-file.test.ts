@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { execa } from "execa";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { parseFontList } from "../../../backend/typst/capabilities.ts";
+import { parseFontList } from "../../../backend/compiler/capabilities.ts";
 import { fontFaces, readFonts } from "../../../typst/fonts/font-file.ts";
 import { typstPath } from "../../support/backend/typst-path.ts";
 import {

@@ -1,8 +1,8 @@
 /** How each sandbox reads the end of the program that it has named: as an end of Typst's, or as its own failure. */
 import { expect, it } from "vitest";
+import { exposeLaunchFailure } from "../../../backend/compiler/process.ts";
 import type { ProgramEnd } from "../../../backend/launcher/program.ts";
 import type { SandboxMode } from "../../../backend/sandbox/sandbox.ts";
-import { exposeLaunchFailure } from "../../../backend/typst/process.ts";
 import { openTestSandbox } from "../../support/backend/test-sandbox.ts";
 
 const exited = (exitCode: number, diagnostics = ""): ProgramEnd => ({ kind: "exited", exitCode, diagnostics });

@@ -1,6 +1,6 @@
 import * as v from "valibot";
 import { expect, it } from "vitest";
-import { RenderThreads } from "../../../backend/typst/render-threads.ts";
+import { RenderThreads } from "../../../backend/compiler/render-threads.ts";
 import { OUTPUT_SCHEMAS, DEFAULT_OUTPUT as PDF } from "../../../rules/output-options.ts";
 
 const MEBIBYTE = 1024 ** 2;

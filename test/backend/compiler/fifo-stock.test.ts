@@ -2,8 +2,8 @@
 import { mkdir, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
+import { FifoStock } from "../../../backend/compiler/fifo-stock.ts";
 import { Launcher } from "../../../backend/launcher/launcher.ts";
-import { FifoStock } from "../../../backend/typst/fifo-stock.ts";
 import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
 
 async function openStock({ mkfifoPath = "mkfifo", timeoutMilliseconds = 60_000 } = {}) {

@@ -4,8 +4,12 @@ import { cp, mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { execa } from "execa";
 import { describe, expect, it } from "vitest";
-import { parseFontList } from "../../../backend/typst/capabilities.ts";
-import { listPackages, MAX_VENDORED_PACKAGES, PACKAGES_LOCK_NAME } from "../../../backend/typst/vendored-packages.ts";
+import { parseFontList } from "../../../backend/compiler/capabilities.ts";
+import {
+  listPackages,
+  MAX_VENDORED_PACKAGES,
+  PACKAGES_LOCK_NAME,
+} from "../../../backend/compiler/vendored-packages.ts";
 import { type Capabilities, parseCapabilities } from "../../../protocol/capabilities.ts";
 import { addPackages } from "../../../scripts/packages/package-folder.ts";
 import { SCRIPTS_OF_TYPST } from "../../../typst/fonts/scripts.ts";

@@ -2,8 +2,8 @@
 import { readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
-import type { TypstProcess } from "../../../backend/typst/process.ts";
-import { TypstSupervisor } from "../../../backend/typst/supervisor.ts";
+import type { TypstProcess } from "../../../backend/compiler/process.ts";
+import { TypstSupervisor } from "../../../backend/compiler/supervisor.ts";
 import type { RenderDirectory } from "../../../backend/work-directory/render-directory.ts";
 import { DEFAULT_LIMITS } from "../../../rules/limits.ts";
 import { parseRenderRequest } from "../../../rules/render-request.ts";

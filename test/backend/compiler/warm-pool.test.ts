@@ -1,7 +1,7 @@
 /** When the pool starts a process, and which it discards for it. What the processes do is in warm-starts.test.ts. */
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { RenderThreads } from "../../../backend/typst/render-threads.ts";
-import { WarmPool } from "../../../backend/typst/warm-pool.ts";
+import { RenderThreads } from "../../../backend/compiler/render-threads.ts";
+import { WarmPool } from "../../../backend/compiler/warm-pool.ts";
 import type { RenderCommand } from "../../../typst/command-line.ts";
 import { PAGES, PDF } from "../../support/backend/test-sandbox.ts";
 
