@@ -41,7 +41,7 @@ const TARGETS = [
 
 /** Folders that may not import the outermost one. The name of the file is that of one which may do I/O. */
 const INNER_FOLDERS = Object.entries({
-  backend: "http observe render typst sandbox launcher work-directory processes start",
+  backend: "http observe render compiler sandbox launcher work-directory processes start",
   edge: "guards requests gathered log backends body routes",
   "clients/command-line": "cases each local project packages files commands",
   "clients/playground": "render checks output files editor drafts page result",
