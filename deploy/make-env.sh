@@ -24,6 +24,7 @@ fill() {
 ${omitted:+/^$omitted=/d}
 s/REPLACE-ME-TOO/$backend_token/
 s/REPLACE-ME/$caller_token/
+s/^HOST_NAME=.*/HOST_NAME=$host/
 s/^\(SERVICE_MAX_CONCURRENT_RENDERS\|SERVICE_WARM_RENDERS\)=.*/\1=$slots/
 SCRIPT
 }
@@ -78,6 +79,7 @@ done
 
 caller_token=$(random_token)
 backend_token=$(random_token)
+host=$(uname -n | sed 's/[.].*//')
 # Two backends share the cores of the host.
 cores=$(getconf _NPROCESSORS_ONLN)
 slots=$(((cores + 1) / 2))

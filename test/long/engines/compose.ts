@@ -54,7 +54,7 @@ export async function startDocker({ archive }: Images, { folder, atEnd }: Contex
   const project = join(folder, "project");
   await cp(join(CHECKOUT, "deploy"), join(project, "deploy"), { recursive: true });
   await copyFile(join(CHECKOUT, "compose.yaml"), join(project, "compose.yaml"));
-  const variables = { ...TOKEN_VARIABLES, IMAGE_TAG: VERSIONS[0] };
+  const variables = { ...TOKEN_VARIABLES, IMAGE_TAG: VERSIONS[0], HOST_NAME: "engines" };
   const lines = Object.entries(variables).map(([name, value]) => `${name}=${value}\n`);
   await writeFile(join(project, ".env"), lines.join(""), { mode: 0o600 });
   // Where `docker compose` finds it, of the user whose folder this is.

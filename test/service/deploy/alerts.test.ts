@@ -29,8 +29,8 @@ const timeouts = (cause: string) => `service_render_timeouts_total${label("backe
 const edgeRefusals = (code: string, cause: string) =>
   `service_edge_refusals_total${label("backend-1", `,code="${code}",cause="${cause}"`)}`;
 /** As an edge of a host tells them itself, whether a backend lives or not. */
-const ownRefusals = (edge: string, cause: string) =>
-  `service_edge_refusals_total{job="edge",instance="${edge}:443",code="service_unavailable",cause="${cause}"}`;
+const ownRefusals = (edge: string, cause: string, code = "service_unavailable") =>
+  `service_edge_refusals_total{job="edge",instance="${edge}:443",code="${code}",cause="${cause}"}`;
 const LENGTH = 120;
 
 /** Renders per minute of which so many take at most ten seconds, and all at most thirty. */
@@ -282,6 +282,22 @@ const CASES: readonly Case[] = [
     "four requests that two edges refuse, each because it finds no backend",
     36,
     { [ownRefusals("one", "no_backends")]: "0x30 2x90", [ownRefusals("two", "no_backends")]: "0x30 2x90" },
+    ["EdgeFails", DEPLOYMENT],
+  ],
+  [
+    "an hour without a backend, in which an edge has no memory for one request in two",
+    100,
+    {
+      ...Object.fromEntries(Object.keys(idleService()).map((series) => [series, "_x120"])),
+      [UP]: "1x10 0x110",
+      [OTHER_UP]: "1x10 0x110",
+      [ownRefusals("one", "no_backend_answered")]: "0x10 0+10x110",
+      [ownRefusals("one", "edge_memory", "render_queue_full")]: "0x10 0+10x110",
+    },
+    ["AllBackendsDown", DEPLOYMENT],
+    ["BackendDown", ONE],
+    ["BackendDown", { ...ONE, origin: "backend-2" }],
+    ["EdgeSheds", DEPLOYMENT],
     ["EdgeFails", DEPLOYMENT],
   ],
   [

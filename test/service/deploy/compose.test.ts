@@ -34,6 +34,7 @@ const VARIABLES = {
   SERVICE_BACKEND_TOKEN: "compose-backend-token",
   SERVICE_BACKEND_TOKENS: "compose-backend-token",
   IMAGE_TAG: "1.2.3",
+  HOST_NAME: "host-7",
 };
 
 const SERVICE = object({
@@ -176,7 +177,12 @@ describe("compose.yaml", () => {
     for (const [, { environment }] of backends) deployedBackendSettings(environment);
     for (const { environment } of edges) {
       const { backends: origins } = await deployedEdgeSettings(environment);
-      const addresses = backends.map(([name]) => ({ name, kind: "url", url: new URL(`http://${name}:8788`) }));
+      // Unlike those of another host, for whoever has the metrics of both.
+      const addresses = backends.map(([name]) => ({
+        name: name.replace("backend", "host-7"),
+        kind: "url",
+        url: new URL(`http://${name}:8788`),
+      }));
       expect(origins).toEqual({ addresses, services: [] });
     }
     expect(() => deployedBackendSettings({ SERVICE_SLOTS: "2" })).toThrow("SERVICE_SLOTS");

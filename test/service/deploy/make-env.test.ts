@@ -1,6 +1,6 @@
 /** deploy/make-env.sh writes the tokens of a deployment. */
 import { cp, mkdir, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
-import { availableParallelism } from "node:os";
+import { availableParallelism, hostname } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseEnv } from "node:util";
@@ -57,6 +57,12 @@ it("cloudflare: the secrets that an environment's Worker requires", async () => 
     expect((await makeEnv("cloudflare", environment)).exitCode).toBe(0);
     expect(parseEnv(await readFile(join(checkout, `.local/${environment}.env`), "utf8"))).toEqual(secrets);
   }
+});
+
+it("compose: backends are named after the host", async () => {
+  await makeEnv("compose");
+  const { HOST_NAME } = parseEnv(await readFile(join(checkout, ".env"), "utf8"));
+  expect(HOST_NAME).toBe(hostname().replace(/\..*/, ""));
 });
 
 it("two backends of one host share its cores", async () => {

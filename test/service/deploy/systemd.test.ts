@@ -42,7 +42,7 @@ async function environmentOf(unit: Unit, example: string): Promise<Record<string
   );
   const pairs = assignments.map((text): [string, string] => {
     const [name = "", ...value] = text.split("=");
-    return [name, value.join("=").replace("%i", "8788")];
+    return [name, value.join("=").replace("%i", "8788").replaceAll("%l", "host-7")];
   });
   return { ...Object.fromEntries(pairs), ...(await readEnvironment(`systemd/${example}`)) };
 }
@@ -68,6 +68,8 @@ describe("the units", () => {
     }
     const edgeSettings = await deployedEdgeSettings(await environmentOf(edge, "edge.env.example"));
     expect(seconds(only(edge, "TimeoutStopSec"))).toBeGreaterThan(edgeStopSeconds(edgeSettings));
+    // Unlike those of another host, for whoever has the metrics of both.
+    expect(edgeSettings.backends.addresses.map(({ name }) => name)).toEqual(["host-7-8788", "host-7-8789"]);
     const ports = edgeSettings.backends.addresses.map((address) => address.kind === "url" && address.url.port);
     const wanted = ports.map((port) => `${BACKEND}${port}.service`).join(" ");
     expect(only(edge, "Wants")).toBe(wanted);
