@@ -1,7 +1,7 @@
 /** Finds Typst, bubblewrap and a setpriv with Landlock once, and provides their paths to the tests. */
 import type { TestProject } from "vitest/node";
 import { locateBubblewrap, locateTypst } from "../typst/program-location.mjs";
-import { locateSetpriv } from "./debian-13/setpriv.ts";
+import { locateSetpriv } from "./support/debian-13/setpriv.ts";
 
 declare module "vitest" {
   interface ProvidedContext {

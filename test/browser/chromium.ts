@@ -10,7 +10,7 @@ import { execa } from "execa";
 import { type Browser, chromium } from "playwright-core";
 import { cacheFolder } from "../../typst/cache-folder.mjs";
 import { findOnPath, isExecutableFile } from "../../typst/programs.mjs";
-import { downloadWithDependencies, ensureFolder } from "../debian-13/archive.ts";
+import { downloadWithDependencies, ensureFolder } from "../support/debian-13/archive.ts";
 
 export interface RunningBrowser {
   readonly browser: Browser;

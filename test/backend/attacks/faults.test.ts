@@ -7,7 +7,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, inject, it, onTestFinished } from "vitest";
 import { CAUSES } from "../../../rules/causes.ts";
 import { type LocalBackend, startBackend, takeFreePort } from "../../../scripts/start/local-service.ts";
-import { runMountCommand } from "../../attack-suite/mount-helper.ts";
+import { runMountCommand } from "../../long/attacks/mount-helper.ts";
 import { ENDLESS, NO_TIME_LIMIT, noisePng, svg } from "../../support/backend/bombs.ts";
 import { processesOf, readProc, typstProcessesOf } from "../../support/backend/processes.ts";
 import { binaryFile, textFile } from "../../support/backend/request-files.ts";

@@ -1,6 +1,6 @@
 /** Debian made by mmdebstrap, from the mirror that this machine uses. */
 import { execa } from "execa";
-import { debianMirror } from "../../debian-13/archive.ts";
+import { debianMirror } from "../../support/debian-13/archive.ts";
 
 /**
  * @param target an archive, if its name ends with `.tar`, or a folder.

@@ -15,7 +15,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { parseArgs } from "node:util";
 import { execa } from "execa";
 import { findOnPath } from "../../../typst/programs.mjs";
-import { downloadWithDependencies } from "../../debian-13/archive.ts";
+import { downloadWithDependencies } from "../../support/debian-13/archive.ts";
 import { tryCaddy } from "./caddy.ts";
 import { NETWORK_PLUGIN } from "./cluster/cluster.ts";
 import { buildPrograms, KUBERNETES_FOLDER } from "./cluster/programs.ts";

@@ -6,8 +6,8 @@
 import { cp } from "node:fs/promises";
 import { join } from "node:path";
 import { execa } from "execa";
-import { cacheFolder } from "../../typst/cache-folder.mjs";
-import { findOnPath } from "../../typst/programs.mjs";
+import { cacheFolder } from "../../../typst/cache-folder.mjs";
+import { findOnPath } from "../../../typst/programs.mjs";
 import { downloadWithDependencies, ensureFolder } from "./archive.ts";
 
 /** The name of each program, its package, and its file in there. */

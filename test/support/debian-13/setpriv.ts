@@ -5,8 +5,8 @@
 import { chmod, mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { execa } from "execa";
-import { cacheFolder } from "../../typst/cache-folder.mjs";
-import { findOnPath } from "../../typst/programs.mjs";
+import { cacheFolder } from "../../../typst/cache-folder.mjs";
+import { findOnPath } from "../../../typst/programs.mjs";
 import { downloadWithDependencies, ensureFolder } from "./archive.ts";
 
 /** The packages, among the dependencies of util-linux, whose files setpriv loads. */

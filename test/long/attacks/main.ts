@@ -11,19 +11,19 @@ import { chmod, mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
 import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { execa } from "execa";
-import { cacheFolder } from "../../typst/cache-folder.mjs";
-import { requireTypst } from "../../typst/program-location.mjs";
-import { ensureSetpriv } from "../debian-13/setpriv.ts";
-import { ensureStaticPrograms, STATIC_PROGRAM_FOLDERS } from "../debian-13/static-programs.ts";
+import { cacheFolder } from "../../../typst/cache-folder.mjs";
+import { requireTypst } from "../../../typst/program-location.mjs";
+import { ensureSetpriv } from "../../support/debian-13/setpriv.ts";
+import { ensureStaticPrograms, STATIC_PROGRAM_FOLDERS } from "../../support/debian-13/static-programs.ts";
 import { MOUNT_SOCKET_VARIABLE, serveMounts } from "./mount-helper.ts";
 
-const CHECKOUT = fileURLToPath(new URL("../..", import.meta.url));
+const CHECKOUT = fileURLToPath(new URL("../../..", import.meta.url));
 const SELF = fileURLToPath(import.meta.url);
 const NOBODY = "65534";
 const SANDBOXES = ["bubblewrap", "landlock"] as const;
 
 /** The attacks, and the tests of the parts that must withstand them. */
-const ATTACK_SUITE = ["attacks", "sandbox", "launcher", "typst"].map((folder) => `test/backend/${folder}/`);
+const ATTACK_SUITE = ["attacks", "sandbox", "launcher", "compiler"].map((folder) => `test/backend/${folder}/`);
 
 const INSIDE = "--inside";
 
