@@ -12,8 +12,8 @@ import type { RenderDirectory } from "../work-directory/render-directory.ts";
 export type Refusal = "too-large" | "no-room";
 export type AppendResult = "kept" | Refusal;
 
-/** "over": the time of its task is used up, or its client has gone. */
-export type StopReason = Refusal | "over" | "processor-time" | "too-many-files" | "not-needed";
+/** "over": the time of its task is used up, its client has gone, or nobody needs it. */
+export type StopReason = Refusal | "over" | "processor-time" | "too-many-files";
 
 export type TypstEnd =
   | { readonly kind: "exited"; readonly exitCode: number }
@@ -173,7 +173,7 @@ export class TypstProcess {
   }
 
   async discard(): Promise<void> {
-    this.stop("not-needed");
+    this.stop("over");
     await this.#report;
   }
 
@@ -265,11 +265,12 @@ export class TypstProcess {
     let isWatching = true;
     let before: ReadonlyMap<string, number> = new Map();
     /** Typst opens no page again. Without this, a document of many pages would be looked at with the square of them. */
-    const complete = new Map<string, number>();
+    const finished = new Map<string, number>();
     const poll = async (): Promise<void> => {
-      const found = await listOutputFiles(outputDirectory, maxFiles, complete).catch(() => null);
-      for (const [name, size] of found?.sizes ?? [])
-        if (size > 0 && before.get(name) === size) complete.set(name, size);
+      const found = await listOutputFiles(outputDirectory, maxFiles, finished).catch(() => null);
+      for (const [name, size] of found?.sizes ?? []) {
+        if (size > 0 && before.get(name) === size) finished.set(name, size);
+      }
       before = found?.sizes ?? before;
       // The last count may finish after the watch was stopped: it must not stop the process.
       if (!isWatching) return;

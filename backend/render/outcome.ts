@@ -13,7 +13,6 @@ import {
   tooManyOutputFiles,
 } from "../../rules/problem.ts";
 import type { StopReason, TypstReport } from "../compiler/process.ts";
-import { ServiceFailure } from "../error-log.ts";
 import type { BackendSettings } from "../settings.ts";
 import type { Spool } from "./spool.ts";
 
@@ -71,8 +70,6 @@ export function failureOfStop(
       return refuse(tooManyOutputFiles(limits.max_output_files));
     case "no-room":
       return failBySpace();
-    case "not-needed":
-      throw new ServiceFailure("a process was discarded while its request waited for it");
   }
 }
 

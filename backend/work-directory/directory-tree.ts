@@ -102,12 +102,12 @@ const NAMES_PER_READ = 512;
 /**
  * At most `maxFiles` of them, whether there are more, and the bytes of those.
  *
- * @param complete the sizes of those that nobody has to look at again
+ * @param finished the sizes of those that nobody has to look at again
  */
 export async function listOutputFiles(
   directory: string,
   maxFiles: number,
-  complete: ReadonlyMap<string, number> = new Map(),
+  finished: ReadonlyMap<string, number> = new Map(),
 ) {
   const names: string[] = [];
   let areMore = false;
@@ -116,7 +116,7 @@ export async function listOutputFiles(
     if (areMore) break;
     names.push(name);
   }
-  const sizeOf = async (name: string) => complete.get(name) ?? (await stat(join(directory, name))).size;
+  const sizeOf = async (name: string) => finished.get(name) ?? (await stat(join(directory, name))).size;
   const sizes = new Map(await Promise.all(names.map(async (name) => [name, await sizeOf(name)] as const)));
   return { names, areMore, sizes, bytes: [...sizes.values()].reduce((sum, size) => sum + size, 0) };
 }
