@@ -43,7 +43,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Callable, Literal, Optional, TypedDict, Union
 
-__version__ = "1.3.0"
+__version__ = "2.0.0"
 """That of the service with which this file came: `npm run generate` writes it."""
 
 __all__ = [
