@@ -13,6 +13,10 @@
  * In a tiling, the reference to a glyph begins with NUL instead of `g`, because Typst no longer knows which kind of id
  * it has. It becomes the `g`, and the glyph is drawn.
  *
+ * Glyphs are `<symbol>` with `overflow="visible"`. They become groups, which are drawn the same. Skia, by which
+ * @napi-rs/canvas 1.1.1 and skia-python 144.1 draw, ignores the overflow: it cuts what is below the line of writing, or
+ * the letter. CairoSVG 2.9.1 leaves out letters with a gradient.
+ *
  * Colours are in `fill`, `stroke` and `stop-color`. One that SVG 1.1 lacks becomes one that it has, with its opacity in an
  * attribute of its own. Typst writes no such attribute, so there is no other opacity to multiply by. The rectangle over a
  * link, which is `transparent`, can be clicked as before: it is painted, with an opacity of 0. An image is Base64, so
@@ -24,8 +28,8 @@ import { type SvgColor, svgColorOf } from "./svg-colors.ts";
 const LINK_SCHEMES: readonly string[] = ["http", "https", "mailto", "tel"];
 const LONGEST_SCHEME = Math.max(...LINK_SCHEMES.map(({ length }) => length));
 
-const LOST_GLYPH_KIND = "\0";
-const GLYPH_KIND = "g";
+/** Markup that stays but for these. */
+const REPLACED: Readonly<Record<string, string>> = { "\0": "g", "<symbol ": "<g ", "</symbol>": "</g>" };
 
 /** By what begins a paint: what begins its opacity. */
 const OPACITIES: Readonly<Record<string, string>> = {
@@ -41,7 +45,7 @@ type State = "markup" | "link-tag" | "link-target" | "label" | "paint";
  * at once, since they stay.
  */
 const TOKENS: Readonly<Record<State, RegExp>> = {
-  markup: /<a |data-typst-label="|(?:fill|stroke|stop-color)="(?!#[0-9a-f]{6}"|none|url)|\0/g,
+  markup: /<a |data-typst-label="|(?:fill|stroke|stop-color)="(?!#[0-9a-f]{6}"|none|url)|\0|<symbol |<\/symbol>/g,
   "link-tag": /[">]/g,
   "link-target": /"/g,
   label: /"/g,
@@ -51,7 +55,7 @@ const STATE_AFTER: Readonly<Record<State, Readonly<Record<string, State>>>> = {
   markup: {
     "<a ": "link-tag",
     'data-typst-label="': "label",
-    "\0": "markup",
+    ...Object.fromEntries(Object.keys(REPLACED).map((markup) => [markup, "markup"] as const)),
     ...Object.fromEntries(Object.keys(OPACITIES).map((paint) => [paint, "paint"] as const)),
   },
   "link-tag": { '"': "link-target", ">": "markup" },
@@ -125,7 +129,7 @@ export class SvgEscaper {
       position = next;
       if (token === undefined) break;
       if (this.#state === "paint") escaped += this.#endPaint();
-      escaped += token === LOST_GLYPH_KIND ? GLYPH_KIND : token;
+      escaped += REPLACED[token] ?? token;
       this.#state = STATE_AFTER[this.#state][token] ?? this.#state;
       this.#scheme = "";
       if (this.#state !== "paint") continue;

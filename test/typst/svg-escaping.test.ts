@@ -35,9 +35,9 @@ function expectSameForEverySplit(svg: Buffer, expected: Buffer): void {
 
 const linksTo = async (targets: readonly string[]) => escapedBytes(await typstSvg(PAGE + targets.map(link).join(" ")));
 
-/** The paints of a page without text by its author in labels or link targets, one by one. */
-function escapedPaints(svg: Buffer): Buffer {
-  const withPaints = svg
+/** The paints and glyphs of a page without text by its author in labels or link targets, one by one. */
+function rewrittenPlainPage(svg: Buffer): Buffer {
+  const rewritten = svg
     .toString("latin1")
     .replace(
       / (fill|stroke|stop)(-color)?="([^"]*)"/g,
@@ -46,8 +46,9 @@ function escapedPaints(svg: Buffer): Buffer {
         const attribute = ` ${name}${color ?? ""}="${rgb}"`;
         return opacity === null ? attribute : `${attribute} ${name}-opacity="${opacity}"`;
       },
-    );
-  return Buffer.from(withPaints, "latin1");
+    )
+    .replace(/<(\/?)symbol\b/g, "<$1g");
+  return Buffer.from(rewritten, "latin1");
 }
 
 /** What a parser finds in the SVG, in document order. */
@@ -166,7 +167,7 @@ describe("an SVG with links and labels", () => {
   it("keeps links within the document, which have no target in SVG", async () => {
     const written = await typstSvg(`${PAGE}#box[x]<x> #link(<x>)[a & b] #link((page: 1, x: 0pt, y: 0pt))[c]`);
     expect(written.includes("<a ")).toBe(true);
-    expect(escapedBytes(written).equals(escapedPaints(written))).toBe(true);
+    expect(escapedBytes(written).equals(rewrittenPlainPage(written))).toBe(true);
   });
 
   it("has the values that the author wrote, whatever they are", async () => {
@@ -312,13 +313,14 @@ describe("an SVG with text in a tiling", () => {
       #rect(${SQUARE}, fill: ${tiled("q")})`,
   };
 
-  /** The references to elements, and the elements to which there are any. */
+  /** The references to elements, the groups that have an id, and the names of all elements. */
   function readReferences(svg: Buffer) {
     const elements = readSvg(svg);
     const uses = elements.filter(({ name }) => name === "use");
     return {
       referenced: uses.map(({ attributes }) => attributes["xlink:href"]?.replace(/^#/, "")),
-      ids: elements.flatMap(({ attributes }) => attributes.id ?? []),
+      groups: elements.flatMap(({ name, attributes }) => (name === "g" ? (attributes.id ?? []) : [])),
+      names: elements.map(({ name }) => name),
     };
   }
 
@@ -330,10 +332,11 @@ describe("an SVG with text in a tiling", () => {
     }
   });
 
-  it.each(Object.entries(SOURCES))("refers to the glyphs that it defines: %s", async (_what, source) => {
-    const { referenced, ids } = readReferences(escapedBytes(await typstSvg(PAGE + source)));
+  it.each(Object.entries(SOURCES))("refers to the glyphs that it defines, as groups: %s", async (_what, source) => {
+    const { referenced, groups, names } = readReferences(escapedBytes(await typstSvg(PAGE + source)));
     expect(referenced).not.toEqual([]);
-    expect(ids).toEqual(expect.arrayContaining(referenced));
+    expect(groups).toEqual(expect.arrayContaining(referenced));
+    expect(names).not.toContain("symbol");
   });
 
   it("is the same for every split in two", async () => {
@@ -356,13 +359,13 @@ const plainDocument = (page: number) => `
   #text(fill: rgb(9, 9, 9, ${page}), stroke: 1pt + luma(${page}, 50%))[translucent] #text(fill: color.mix(red, blue))[mixed]
   #link("https://example.org/${page}?q=a%26b#c")[a link] #link(${typstString(`x"${page}"`)})[quotes]`;
 
-it("an SVG that is well-formed has other colours, and is unchanged otherwise: dozens of plain pages", async () => {
+it("an SVG that is well-formed has other colours and groups for symbols, and is unchanged otherwise: dozens of plain pages", async () => {
   const source = Array.from({ length: 50 }, (_, index) => plainDocument(index + 1)).join("\n#pagebreak(weak: true)\n");
   const pages = await typstSvgPages(source);
   expect(pages.length).toBeGreaterThanOrEqual(50);
   for (const page of pages) {
     readSvg(page);
-    expect(escapedBytes(page).equals(escapedPaints(page))).toBe(true);
+    expect(escapedBytes(page).equals(rewrittenPlainPage(page))).toBe(true);
   }
 });
 
