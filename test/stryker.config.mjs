@@ -17,7 +17,7 @@ export default {
   mutator: { plugins: null, excludedMutations: ["StringLiteral"] },
   // Not those that run Python, count work or wait for minutes: a change that survives runs all that reach it.
   testFiles: [
-    "test/{rules,protocol,edge}/**/!(key-pattern-elsewhere|work-of-validation|vectors-catch-mistakes).test.ts",
+    "test/{rules,protocol,edge}/**/!(conformance-vectors|work-of-validation|vectors-catch-mistakes).test.ts",
     "test/{backend/{admission,http,render,sandbox},typst}/*.test.ts",
     "test/backend/over-http/!(waiting-text).test.ts",
     "test/backend/compiler/warm-starts.test.ts",

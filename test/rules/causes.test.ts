@@ -1,4 +1,3 @@
-import { globSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -29,19 +28,6 @@ it.each(Object.entries(LIMITS_IN_SHORT))(
 );
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
-
-it("the architecture page names the files in which each cause of a 429 is decided", async () => {
-  const rows = await tableOfPage("architecture.md", "## Reading a request's end");
-  const documented = rows.flatMap(([causes = "", files = ""]) =>
-    causes.split(", ").map((cause) => [cause, files.split(", ").sort()] as const),
-  );
-  const paths = globSync("{edge,backend}/**/*.ts", { cwd: ROOT }).sort();
-  const sources = await Promise.all(paths.map((path) => readFile(join(ROOT, path), "utf8")));
-  const decided = Object.keys(CAUSES.render_queue_full).map(
-    (cause) => [cause, paths.filter((_path, index) => sources[index]?.includes(`"${cause}"`))] as const,
-  );
-  expect(Object.fromEntries(documented)).toEqual(Object.fromEntries(decided));
-});
 
 it("the alert on refusals of the edge counts all that the edge decides but the rate limit", async () => {
   const alerts = await readFile(join(ROOT, "deploy/alerts.yml"), "utf8");

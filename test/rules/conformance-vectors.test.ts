@@ -1,4 +1,5 @@
-/** The published vectors and patterns: the service comes to the published verdicts, and so does a PCRE engine. */
+/** The published vectors and patterns: the service comes to the published verdicts, and so do the engines of other languages. */
+import { spawnSync } from "node:child_process";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { FILES_VECTORS, OUTPUT_VECTORS } from "../../rules/conformance-vectors.ts";
@@ -8,8 +9,7 @@ import { PAGE_SELECTION, parsePageRange } from "../../rules/page-selection.ts";
 import { problemOf } from "../support/rules/bodies.ts";
 import { limitsWith } from "../support/rules/limits-for-tests.ts";
 import { matchesOfPcre } from "../support/rules/pcre.ts";
-import { isValidKeySlowly } from "../support/rules/published-rules-client.ts";
-import { longKeyText } from "../support/rules/request-arbitraries.ts";
+import { keyText, longKeyText } from "../support/rules/request-arbitraries.ts";
 
 const LIMITS = limitsWith({ max_inline_files: 1024 });
 
@@ -62,42 +62,47 @@ describe("the published vectors", () => {
   });
 });
 
-/** Keys around the rules: segments of the allowed and of neighbouring characters, at and past the lengths. */
-const segment = fc.oneof(
-  { weight: 4, arbitrary: fc.string({ unit: fc.constantFrom(..."azAZ09._-.."), maxLength: 5 }) },
-  {
-    weight: 1,
-    arbitrary: fc.constantFrom(".", "..", "...", "", "a", "s".repeat(254), "s".repeat(255), "s".repeat(256)),
-  },
-  {
-    weight: 1,
-    arbitrary: fc.constantFrom("a\n", "\n", "é", "\u{1f600}", "a b", "\u212a", "[", "`", "@", "{", "\\", ":", "\u0085"),
-  },
-);
-const randomKey = fc.oneof(
-  { weight: 30, arbitrary: fc.array(segment, { minLength: 1, maxLength: 6 }).map((segments) => segments.join("/")) },
-  { weight: 1, arbitrary: longKeyText },
-);
+// A key with NUL cannot be passed to grep, whose records end with NUL.
+const KEYS = [
+  ...FILES_VECTORS.flatMap(({ keys }) => keys),
+  ...fc.sample(keyText, 4000),
+  ...fc.sample(longKeyText, 400),
+].filter((key) => key.isWellFormed() && !key.includes("\0"));
 
-describe("key_pattern, read by PCRE", () => {
-  it("agrees with the service on the key of every vector", () => {
-    // A key with NUL cannot be passed to grep, whose records end with NUL.
-    const keys = FILES_VECTORS.flatMap((vector) => vector.keys).filter((key) => !key.includes("\0"));
-    expect(matchesOfPcre(KEY_PATTERN, keys)).toEqual(keys.map(isValidKey));
+const PYTHON = `
+import json, re, sys
+pattern, keys = json.load(sys.stdin)
+if sys.version_info < (3, 14):
+    pattern = pattern.replace("\\\\z", "\\\\Z")
+json.dump([re.search(pattern, key) is not None for key in keys], sys.stdout)
+`;
+const python = spawnSync("python3", ["-c", PYTHON], { input: JSON.stringify([KEY_PATTERN, KEYS]), encoding: "utf8" });
+
+/** The published key pattern, adapted as docs/client.md#other-languages describes. */
+describe("key_pattern agrees with the service", () => {
+  const verdicts = KEYS.map(isValidKey);
+
+  it("read by PCRE", () => {
+    expect(matchesOfPcre(KEY_PATTERN, KEYS)).toEqual(verdicts);
   });
 
-  it("agrees with the service on thousands of random keys", () => {
-    const keys = [...fc.sample(randomKey, 4000), ...fc.sample(longKeyText, 400)];
-    const matched = matchesOfPcre(KEY_PATTERN, keys);
-    expect(keys.filter((key, index) => matched[index] !== isValidKey(key))).toEqual([]);
-    expect(keys.filter((key) => isValidKey(key) !== isValidKeySlowly(key))).toEqual([]);
+  it("read by JavaScript, with ^ and $", () => {
+    const pattern = new RegExp(KEY_PATTERN.replace("\\A", "^").replaceAll("\\z", "$"));
+    expect(KEYS.map((key) => pattern.test(key))).toEqual(verdicts);
+  });
+
+  it.skipIf(python.error !== undefined)("read by Python, with \\Z before 3.14", () => {
+    expect(python.stderr).toBe("");
+    expect(JSON.parse(python.stdout)).toEqual(verdicts);
+  });
+
+  it("on keys of which some are valid, also at the greatest length", () => {
     for (const length of [511, 512, 513]) {
-      const ofLength = keys.filter((key) => key.length === length && /^[\w./-]+$/.test(key));
+      const ofLength = KEYS.filter((key) => key.length === length && /^[\w./-]+$/.test(key));
       expect(ofLength).not.toHaveLength(0);
       expect(ofLength.some(isValidKey)).toBe(length <= 512);
     }
-    expect(matched.filter(Boolean).length).toBeGreaterThan(keys.length / 10);
-    expect(matched.filter((isMatch) => !isMatch).length).toBeGreaterThan(keys.length / 10);
+    expect(verdicts.filter(Boolean).length).toBeGreaterThan(KEYS.length / 10);
   });
 });
 
@@ -115,21 +120,13 @@ const randomSelection = fc.oneof(
 describe("selection_pattern, matching the whole selection, read by PCRE", () => {
   const pattern = `\\A(?:${PAGE_SELECTION.selection_pattern})\\z`;
 
-  it("agrees with the service on the selections of every vector", () => {
-    const selections = OUTPUT_VECTORS.flatMap(({ output: { pages } }) =>
+  it("agrees with the service on those of every vector, and on thousands of random ones", () => {
+    const published = OUTPUT_VECTORS.flatMap(({ output: { pages } }) =>
       typeof pages === "string" ? pages.split(",") : [],
     );
-    expect(matchesOfPcre(pattern, selections)).toEqual(
-      selections.map((selection) => parsePageRange(selection) !== null),
-    );
-  });
-
-  it("agrees with the service on thousands of random selections", () => {
-    const selections = fc.sample(randomSelection, 4000);
-    const matched = matchesOfPcre(pattern, selections);
-    expect(selections.filter((selection, index) => matched[index] !== (parsePageRange(selection) !== null))).toEqual(
-      [],
-    );
-    expect(matched.filter(Boolean).length).toBeGreaterThan(selections.length / 10);
+    const selections = [...published, ...fc.sample(randomSelection, 4000)];
+    const verdicts = selections.map((selection) => parsePageRange(selection) !== null);
+    expect(matchesOfPcre(pattern, selections)).toEqual(verdicts);
+    expect(verdicts.filter(Boolean).length).toBeGreaterThan(selections.length / 10);
   });
 });

@@ -1,5 +1,4 @@
 /** The limits: defaults, what is measured, the problem one past them, and that of a request with several. */
-import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { DEFAULT_LIMITS, type LimitName, type Limits } from "../../rules/limits.ts";
 import { problemOf } from "../support/rules/bodies.ts";
@@ -124,19 +123,6 @@ const STAGES: readonly (readonly [
   ["an output rule", { output: { format: "png", archive: "zip", page: 1 } }, "invalid_request", "page_with_archive"],
 ];
 
-/** The words of docs/api.md#order-of-validation for each step after the grammar, and the stages of it. */
-const DOCUMENTED_STEPS: readonly (readonly [words: string, stages: readonly string[]])[] = [
-  ["fields, all errors together", ["a plain field error"]],
-  [
-    "[set rules](#set-rules) and the number of files",
-    ["the number of files", "keys equal but for their case", "a key that is another's directory"],
-  ],
-  ["sizes: `source`", ["the size of source"]],
-  ["files", ["the size of a file"]],
-  ["strings in `data`", ["the size of a string"]],
-  ["[output rules](#output-rules) and the number of selected pages", ["the number of pages", "an output rule"]],
-];
-
 /** The parts of requests put together, with the members of the later ones in `files` and `output`. */
 function together(...requests: readonly Readonly<Record<string, unknown>>[]): Record<string, unknown> {
   const all: Record<string, unknown> = { source: "s" };
@@ -157,16 +143,6 @@ function expectProblem(request: Record<string, unknown>, code: string, rule?: st
 
 /** What comes before these stages is compared with the slow validator in render-request.property.test.ts. */
 describe("a request is answered by the earliest stage at which it fails", () => {
-  it("in the order that docs/api.md gives", () => {
-    const page = readFileSync(new URL("../../docs/api.md", import.meta.url), "utf8");
-    const [, section = ""] = page.split("\n## Order of validation\n");
-    const [, list = ""] = (section.split("\n## ")[0] ?? "").split("The first check that fails is the answer:");
-    const steps = (list.split("Only then")[0] ?? "").split(/^\d+\. |, then /m);
-    const afterGrammar = steps.slice(steps.findIndex((step) => step.startsWith("JSON grammar")) + 1);
-    expect(afterGrammar).toEqual(DOCUMENTED_STEPS.map(([words]) => expect.stringContaining(words)));
-    expect(DOCUMENTED_STEPS.flatMap(([, stages]) => stages)).toEqual(STAGES.map(([name]) => name));
-  });
-
   it.each(
     STAGES.flatMap(([name, parts, code, rule], index) =>
       STAGES.slice(index).map(([later, laterParts]) => ({

@@ -42,28 +42,6 @@ it("the tables of settings and limits have every setting that the code reads", a
   }
 });
 
-it("a setting that no deployment sets has its reason in docs/settings.md, and no other setting has", async () => {
-  const [tables = "", unset = ""] = (await readPage("docs/settings.md")).split("\n## ");
-  const firstCells = (text: string) =>
-    [...new Set((text.match(/^\| [^|]*\|/gm) ?? []).join().match(/\b(?:SERVICE|OTEL)_[A-Z_]+[A-Z]/g))].toSorted();
-  const files = (await Promise.all((await deploymentFiles()).map(readPage))).join("\n");
-  // A value in a file, a name in a list of a page, or a variable of a container. A comment that names it sets nothing.
-  const set = new Set(files.match(/\bSERVICE_[A-Z_]+[A-Z](?= ?[=:])|(?<=name: |")SERVICE_[A-Z_]+[A-Z]/g));
-
-  expect(set.size).toBeGreaterThan(20);
-  expect(firstCells(unset)).toEqual(firstCells(tables).filter((name) => !set.has(name)));
-});
-
-async function deploymentFiles(): Promise<string[]> {
-  const folders = await Promise.all(
-    ["deploy", "docs/deploy"].map(async (folder) => {
-      const entries = await readdir(new URL(folder, ROOT), { recursive: true, withFileTypes: true });
-      return entries.filter((entry) => entry.isFile()).map((entry) => `${entry.parentPath}/${entry.name}`);
-    }),
-  );
-  return ["compose.yaml", "wrangler.toml", "Dockerfile", ...folders.flat()];
-}
-
 it("no page names a setting that nothing reads", async () => {
   const filesIn = async (folder: string, names: RegExp) => {
     const files = await readdir(new URL(folder, ROOT), { recursive: true });

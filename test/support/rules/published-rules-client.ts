@@ -22,12 +22,9 @@ const SET_RULES: readonly ("too_many_keys" | "case_collision" | "ancestor_collis
 
 export const KEY_RULES = {
   isCharacter: (character: string) => /^[A-Za-z0-9._-]$/.test(character) && character !== "\n",
-  minSegmentLength: 1,
   maxSegmentLength: 255,
-  minKeyLength: 1,
   maxKeyLength: 512,
   isOnlyDots: (segment: string) => /^\.+$/.test(segment),
-  prepare: (key: string) => key,
   maxKeys: 1024,
   fold: (key: string) => key.toLowerCase(),
   /** Whether a file of this name is a directory of the key. */
@@ -36,8 +33,7 @@ export const KEY_RULES = {
 };
 
 export function validateKeys(keys: readonly string[], rules: KeyRules): Verdict {
-  if (!keys.every((key) => isValidKeySlowly(rules.prepare(key), rules)))
-    return { code: "invalid_template_path", rule: null };
+  if (!keys.every((key) => isValidKeySlowly(key, rules))) return { code: "invalid_template_path", rule: null };
   const rule = brokenSetRule(keys, rules)?.rule;
   return rule === undefined ? ACCEPTED : { code: "invalid_file_data", rule };
 }
@@ -59,9 +55,9 @@ export function brokenSetRule(keys: readonly string[], rules = KEY_RULES): { rul
 }
 
 export function isValidKeySlowly(key: string, rules = KEY_RULES): boolean {
-  if (key.length < rules.minKeyLength || key.length > rules.maxKeyLength) return false;
+  if (key.length > rules.maxKeyLength) return false;
   return key.split("/").every((segment) => {
-    if (segment.length < rules.minSegmentLength || segment.length > rules.maxSegmentLength) return false;
+    if (segment === "" || segment.length > rules.maxSegmentLength) return false;
     return [...segment].every(rules.isCharacter) && !rules.isOnlyDots(segment);
   });
 }
@@ -76,10 +72,7 @@ export interface OutputRule {
 }
 
 const pagesOf = (output: Output): string | null => (typeof output.pages === "string" ? output.pages : null);
-const selectionsOf = (output: Output, rules: typeof VALUES): readonly string[] => {
-  const pages = pagesOf(output);
-  return pages === null ? [] : rules.split(pages);
-};
+const selectionsOf = (output: Output): readonly string[] => pagesOf(output)?.split(",") ?? [];
 const standardsOf = (output: Output): readonly unknown[] => (Array.isArray(output.standards) ? output.standards : []);
 const profilesOf = (output: Output, { pdfAVersion }: typeof VALUES): string[] =>
   standardsOf(output)
@@ -115,7 +108,6 @@ const VALUES = {
   maxLength: 256,
   lengthOf: (pages: string) => [...pages].length,
   maxSelections: 64,
-  split: (pages: string) => pages.split(","),
   selection: /^[1-9][0-9]{0,8}(?:-(?:[1-9][0-9]{0,8})?)?$/,
   isBackwards: (first: string, last: string) => Number(last) < Number(first),
   pdfAVersion: PDF_A_VERSION,
@@ -132,18 +124,18 @@ const RULES: readonly OutputRule[] = [
   {
     id: "page_selection_too_many_segments",
     field: "pages",
-    isBroken: (output, rules) => selectionsOf(output, rules).length > rules.maxSelections,
+    isBroken: (output, rules) => selectionsOf(output).length > rules.maxSelections,
   },
   {
     id: "page_selection_malformed",
     field: "pages",
-    isBroken: (output, rules) => selectionsOf(output, rules).some((selection) => !rules.selection.test(selection)),
+    isBroken: (output, rules) => selectionsOf(output).some((selection) => !rules.selection.test(selection)),
   },
   {
     id: "page_range_end_precedes_start",
     field: "pages",
     isBroken: (output, rules) =>
-      selectionsOf(output, rules).some((selection) => {
+      selectionsOf(output).some((selection) => {
         const [first = "", last = ""] = selection.split("-");
         return last !== "" && rules.isBackwards(first, last);
       }),

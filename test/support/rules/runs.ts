@@ -1,6 +1,9 @@
-/** The number of runs of a property: fewer where each of many changes of the code has the tests run. */
-const DIVISOR = process.env.TESTS_OF_MUTATIONS === undefined ? 1 : 40;
+/**
+ * The number of runs of a property. `PROPERTY_RUNS=100` makes a hundred times as many, for a longer search. Where each of
+ * many changes of the code has the tests run, there are fewer.
+ */
+const FACTOR = process.env.TESTS_OF_MUTATIONS === undefined ? Number(process.env.PROPERTY_RUNS ?? 1) : 1 / 40;
 
 export function runs(count: number): number {
-  return Math.ceil(count / DIVISOR);
+  return Math.ceil(count * FACTOR);
 }
