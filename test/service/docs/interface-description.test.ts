@@ -145,7 +145,7 @@ describe("every route", () => {
   });
 });
 
-/** Some seconds of renders; `npm run fuzz:interface` makes far more. */
+/** Some seconds of renders. */
 const GENERATED_REQUESTS = 30;
 
 it("generated requests are answered as described, never by a failure, and rejected if the schema rejects them", async () => {

@@ -62,12 +62,6 @@ describe("a file of Typst", () => {
     expect(await judgeSource(fullFor(standard, POSES.join("")), standard)).toEqual(KEPT);
   });
 
-  it.each(POSES)("is read to its end with the text %j", async (text) => {
-    for (const standard of ["a-1b", "a-3a"] as const) {
-      expect(await judgeSource(fullFor(standard, text), standard)).toEqual(KEPT);
-    }
-  });
-
   it.each(PDF_VERSIONS)("of PDF %s without a standard is read to its end", async (version) => {
     const pdf = await typstPdf(full(POSES.join("")), [], ["--pdf-standard", version]);
     expect(judge([pdf], ["a-2b"])).toEqual(KEPT);
