@@ -93,6 +93,13 @@ export default {
       to: { path: "^edge/platform/cloudflare/backend-container\\.ts$" },
     },
     {
+      name: "one-reader-of-the-disk",
+      comment:
+        "What a project sends follows from the arguments and from what this one says. folder.ts reads pipes as well.",
+      from: { path: "^clients/command-line/(files|packages|project)/", pathNot: "/files/(disk|folder)\\.ts$" },
+      to: { path: "^(node:)?fs(/|$)" },
+    },
+    {
       name: "nobody-imports-the-command",
       comment:
         "What others need of it belongs into clients/document/, clients/typescript/ or rules/. docs/doctor.md is made from its checks.",

@@ -36,7 +36,7 @@ export async function watchProject(
   signal: AbortSignal,
   task: WatchTask,
 ): Promise<void> {
-  const root = await realPath(await projectFolder(source));
+  const root = await realPath(projectFolder(source));
   const ignored = new Set(await Promise.all(except.map(placeOf)));
   // Names above the root are none of its own: a project may be below `node_modules`.
   const isIgnored = (path: string) =>

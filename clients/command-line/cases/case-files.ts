@@ -7,7 +7,8 @@ import { dirname, join } from "node:path";
 import * as v from "valibot";
 import { PPI } from "../../../rules/output-options.ts";
 import { CommandError } from "../exit-codes.ts";
-import { isFile, readNamed } from "../files/folder.ts";
+import { isFile } from "../files/disk.ts";
+import { readNamed } from "../files/folder.ts";
 import { writeWhole } from "../output-file.ts";
 import { type Project, pathBesideSource } from "../project/project.ts";
 import { printableLine } from "../terminal.ts";
@@ -68,16 +69,16 @@ export async function readExpected({ expectedFolder, root }: TemplateCase): Prom
   const pages: (Buffer | null)[] = [];
   for (let number = 1; number <= Math.max(0, ...numbers); number++) {
     const path = join(expectedFolder, `${number}.png`);
-    pages.push(numbers.has(number) ? await readNamed(path, path, root) : null);
+    pages.push(numbers.has(number) ? readNamed(path, path, root) : null);
   }
   return pages;
 }
 
 /** How the expected pages were made; empty for the defaults. @throws CommandError when the file has another form */
-export async function readPageOptions({ expectedFolder, root }: TemplateCase): Promise<PageOptions> {
+export function readPageOptions({ expectedFolder, root }: TemplateCase): PageOptions {
   const path = join(expectedFolder, OPTIONS_FILE);
-  if (!(await isFile(path))) return {};
-  const text = (await readNamed(path, path, root)).toString("utf8");
+  if (!isFile(path)) return {};
+  const text = readNamed(path, path, root).toString("utf8");
   try {
     return v.parse(PAGE_OPTIONS, JSON.parse(text));
   } catch {

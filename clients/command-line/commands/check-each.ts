@@ -53,7 +53,7 @@ export async function checkEach(source: string, flags: CheckFlags, signal: Abort
       for (const note of notes) if (notesOfRows.size < MAX_NOTES) notesOfRows.add(note);
       const severity = flags.strict ? "error" : "warning";
       const inWords = warnings.map((warning) => `${severity}: ${warning}`).join("\n");
-      const failure = await explainFailure(rendered, document, project);
+      const failure = explainFailure(rendered, document, project);
       if (rendered.kind === "compiled" && rendered.compiled.ok) {
         equal.addContent(document.place, rendered.compiled.files, document.data);
       }
@@ -94,7 +94,7 @@ export async function checkEach(source: string, flags: CheckFlags, signal: Abort
   return failed === 0 && !(flags.strict && sameInWords !== null) ? EXIT_CODES.success : EXIT_CODES.template;
 }
 
-async function explainFailure(rendered: LocalRender, document: EachDocument, project: Project): Promise<string | null> {
+function explainFailure(rendered: LocalRender, document: EachDocument, project: Project): string | null {
   if (rendered.kind === "refused") {
     const { problem, request, failed } = rendered;
     const words = problemInWords(problem, true, problemDetails(problem, { project, data: dataOf(document), request }));
@@ -102,7 +102,7 @@ async function explainFailure(rendered: LocalRender, document: EachDocument, pro
   }
   const { ok, text, reason } = rendered.compiled;
   if (ok) return null;
-  const notSent = await describeNotSent(project, rendered.compiled);
+  const notSent = describeNotSent(project, rendered.compiled);
   const notes = notSent.map((note) => `note: ${note}`);
   return [...(text === "" ? [] : [text]), ...(reason === null ? [] : [`error: ${reason}`]), ...notes].join("\n");
 }

@@ -39,7 +39,7 @@ export function addCheckCommand(program: Command, signal: AbortSignal): void {
     }
     if (flags.each !== undefined) {
       const { checkEach } = await import("./check-each.ts");
-      process.exitCode = await checkEach(source, await completeFlags(source, flags), signal);
+      process.exitCode = await checkEach(source, completeFlags(source, flags), signal);
     } else if (flags.watch) process.exitCode = await watch(source, flags, signal);
     else process.exitCode = (await checkProject(source, flags, signal)).exitCode;
   });
@@ -52,11 +52,11 @@ async function checkProject(
   signal: AbortSignal,
   watchAlso: (paths: readonly string[]) => void = () => {},
 ) {
-  const flags = await completeFlags(source, named);
+  const flags = completeFlags(source, named);
   const output = outputOf(flags);
   if (flags.output === STANDARD_OUTPUT) throw new CommandError("check does not write to standard output: use render.");
   if (flags.output !== undefined) await requireOutputPlace(flags.output);
-  const project = await fitFiles(await openDocumentProject(source, flags, "check", flags.output), flags, null);
+  const project = await fitFiles(openDocumentProject(source, flags, "check", flags.output), flags, null);
   watchAlso(filesOfProject(project));
   const data = await readData(project, flags.data ?? null);
   await requireValidData(project, data, "compiled");
@@ -77,7 +77,7 @@ async function checkProject(
   const missing = await compareWithService(rendered, checked, signal);
   const page = await keepPages(compiled, project, rendered.output, flags);
   if (flags.open && !flags.watch && page !== null) await openPage(resolve(page));
-  const notSent = await describeNotSent(project, compiled);
+  const notSent = describeNotSent(project, compiled);
   const notes = [...project.notes, ...(data?.notes ?? []), ...notSent];
   if (rendered.output.format === "pdf") {
     const [pdf] = compiled.files;
@@ -151,7 +151,7 @@ async function openPage(place: string): Promise<void> {
 }
 
 async function watch(source: string, flags: CheckFlags, signal: AbortSignal): Promise<ExitCode> {
-  if (flags.data !== undefined && (await isStream(flags.data))) {
+  if (flags.data !== undefined && isStream(flags.data)) {
     throw new CommandError(
       "--watch reads the data again after each change: name a file, not a pipe or standard input.",
     );

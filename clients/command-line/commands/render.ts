@@ -46,8 +46,8 @@ const MAX_BUSY_ATTEMPTS = 10_000;
 
 export function addRenderCommand(program: Command, signal: AbortSignal): void {
   defineRenderCommand(program).action(async (source, place, named) => {
-    const flags = await completeFlags(source, withOutput(named, place));
-    await requireFontsBelowRoot(source, flags);
+    const flags = completeFlags(source, withOutput(named, place));
+    requireFontsBelowRoot(source, flags);
     if (flags.each === undefined) {
       process.exitCode = await render(source, flags, signal);
     } else {
@@ -58,8 +58,8 @@ export function addRenderCommand(program: Command, signal: AbortSignal): void {
 }
 
 /** The fonts of a document come with it; of those elsewhere, nothing would be sent. */
-async function requireFontsBelowRoot(source: string, { root, fontPath = [] }: RenderFlags): Promise<void> {
-  const top = root === undefined ? await projectFolder(source) : resolve(root);
+function requireFontsBelowRoot(source: string, { root, fontPath = [] }: RenderFlags): void {
+  const top = root === undefined ? projectFolder(source) : resolve(root);
   for (const folder of fontPath) {
     if (isBelow(top, resolve(folder))) continue;
     throw new CommandError(
@@ -77,10 +77,10 @@ async function render(source: string, flags: RenderFlags, signal: AbortSignal): 
   const outputFlags = withEInvoiceOutput(flags);
   const output = outputOf(outputFlags);
   const finish = await documentFinisher(flags);
-  const place = flags.output ?? `${await projectName(source)}.${extensionOf(output)}`;
+  const place = flags.output ?? `${projectName(source)}.${extensionOf(output)}`;
   if (flags.output === undefined) await requireFilePlace(place);
   else if (place !== STANDARD_OUTPUT) await requireOutputPlace(place);
-  const opened = await openDocumentProject(source, flags, "render", place);
+  const opened = openDocumentProject(source, flags, "render", place);
   const project = await fitFiles(opened, flags, flags.dryRun ? null : signal);
   const data = await readData(project, flags.data ?? null);
   const request = requestOf(project, data, output);

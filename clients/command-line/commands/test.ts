@@ -122,10 +122,10 @@ async function testTemplate(
 ): Promise<void> {
   const { root, files: patterns = [] } = flags;
   const options = { command: "test", root, inputs: flags.input, patterns, leaveOut: [] } as const;
-  const cases = await readCases(await collectProject(source, { ...options, data: [STANDARD_INPUT] }));
+  const cases = await readCases(collectProject(source, { ...options, data: [STANDARD_INPUT] }));
   // They may name files that the template reads.
   const data = cases.flatMap(({ dataPath }) => dataPath ?? []);
-  const collected = await collectProject(source, { ...options, data });
+  const collected = collectProject(source, { ...options, data });
   const given = { inputs: flags.input, dataInput: flags.dataAsInput, data: "the cases", isStrict: true } as const;
   const project = await fitFiles(handOver(collected, given, "compiled"), { url: flags.url }, null);
   // Of the other notes, the cases themselves show what is wrong.
@@ -157,7 +157,7 @@ async function runCase(one: TemplateCase, project: Project, render: Renderer, fl
     const data = await readData(project, one.dataPath);
     if (data === null) throw new Error("a case has data");
     await requireValidData(project, data, "compiled");
-    const present = await readPageOptions(one);
+    const present = readPageOptions(one);
     const pageOptions = { ppi: flags.ppi ?? present.ppi, pages: flags.pages ?? present.pages };
     const pages = await render(data, pageOptions);
     if (flags.update) {

@@ -46,12 +46,12 @@ export async function readEachProject(
   command: "render" | "check",
 ): Promise<EachProject> {
   if (options.data !== undefined) throw new CommandError("--each provides the data: omit --data.");
-  const { bytes, shown } = await readInput(each, each, await projectFolder(source));
+  const { bytes, shown } = await readInput(each, each, projectFolder(source));
   const read = readRows(bytes, shown, delimiter);
   const documents = nameDocuments(chooseRows(read.rows, options.line), shown, template);
   const leaveOut = [...(each === STANDARD_INPUT ? [] : [each]), ...documents.map(({ path }) => path)];
   const opening = { command, leaveOut, data: [each], givenBy: "--each", isStrict: true } as const;
-  const project = await openProject(source, options, opening);
+  const project = openProject(source, options, opening);
   const ofNumbers = read.table === null ? [] : describeTextArithmetic(project, read.table.numeric);
   const ofPictures = documents.flatMap(({ data, place }) =>
     describeCutPictures(data).map((note) => `${place}: ${note}`),

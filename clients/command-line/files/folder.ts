@@ -4,12 +4,12 @@
  * that is the caller's choice.
  */
 import { isUtf8 } from "node:buffer";
-import { createReadStream, statSync } from "node:fs";
-import { readdir, readFile, realpath, stat } from "node:fs/promises";
+import { createReadStream } from "node:fs";
 import { basename, dirname, isAbsolute, join, posix, relative, resolve, sep } from "node:path";
 import { didYouMean, similarName } from "../../data-schema/similar-name.ts";
 import { CommandError } from "../exit-codes.ts";
 import { printableLine } from "../terminal.ts";
+import { isFile, isFolder, namesIn, readBytes, realPath, statOf } from "./disk.ts";
 
 /** Far above any limit that a deployment can have for a file. */
 const MAX_FILE_BYTES = 256 * 1024 ** 2;
@@ -17,29 +17,17 @@ const MAX_FILE_BYTES = 256 * 1024 ** 2;
 export const STANDARD_INPUT = "-";
 
 /** The folder of a project: the named folder, or the one that contains the named source. */
-export async function projectFolder(source: string): Promise<string> {
-  return (await isFolder(source)) ? resolve(source) : dirname(resolve(source));
-}
-
-export async function isFolder(path: string): Promise<boolean> {
-  return (await statOf(path))?.isDirectory() ?? false;
-}
-
-export async function isFile(path: string): Promise<boolean> {
-  return (await statOf(path))?.isFile() ?? false;
-}
-
-export async function sizeOf(path: string): Promise<number> {
-  return (await statOf(path))?.size ?? 0;
+export function projectFolder(source: string): string {
+  return isFolder(source) ? resolve(source) : dirname(resolve(source));
 }
 
 /** @param folder of the project. @throws CommandError that names the file as the caller did */
-export async function readNamed(path: string, name: string, folder: string): Promise<Buffer> {
+export function readNamed(path: string, name: string, folder: string): Buffer {
   const shown = printableLine(name);
-  const real = await realpath(path).catch(() => null);
-  const found = real === null ? null : await statOf(real);
-  if (real === null || found === null) throw await makeMissingFileError(path, name);
-  if (await leadsOutOf(folder, path, real)) {
+  const real = realPath(path);
+  const found = real === null ? null : statOf(real);
+  if (real === null || found === null) throw makeMissingFileError(path, name);
+  if (leadsOutOf(folder, path, real)) {
     throw new CommandError(
       `${shown} is not sent: a link leads out of the folder of the source, ${printableLine(folder)}. Copy the file there instead.`,
     );
@@ -48,14 +36,32 @@ export async function readNamed(path: string, name: string, folder: string): Pro
   if (found.size > MAX_FILE_BYTES) {
     throw new CommandError(`${shown} has ${found.size} bytes, and no service accepts more than ${MAX_FILE_BYTES}.`);
   }
-  return readFile(real).catch((error: Error) => {
-    throw new CommandError(`${shown} cannot be read (${printableLine(error.message)}).`);
-  });
+  try {
+    return readBytes(real);
+  } catch (error) {
+    throw makeUnreadableError(shown, error);
+  }
 }
 
-export async function makeMissingFileError(path: string, name: string): Promise<CommandError> {
-  const names = await readdir(dirname(resolve(path))).catch(() => []);
-  const closest = similarName(basename(path), names);
+/** Empty for what is no file, or cannot be read: it is reported where its content itself matters. */
+export function readIfFile(path: string): Buffer {
+  const found = path === STANDARD_INPUT ? null : statOf(path);
+  if (!found?.isFile() || found.size > MAX_FILE_BYTES) return Buffer.alloc(0);
+  try {
+    return readBytes(path);
+  } catch {
+    return Buffer.alloc(0);
+  }
+}
+
+/** @param shown the name of a file or a folder, safe to print */
+export function makeUnreadableError(shown: string, error: unknown): CommandError {
+  const why = error instanceof Error ? error.message : String(error);
+  return new CommandError(`${shown} cannot be read (${printableLine(why)}).`);
+}
+
+export function makeMissingFileError(path: string, name: string): CommandError {
+  const closest = similarName(basename(path), namesIn(dirname(resolve(path))));
   const meant = closest === null ? null : join(dirname(name), closest);
   return new CommandError(printableLine(`${name} does not exist.${didYouMean(meant)}`));
 }
@@ -71,7 +77,7 @@ export async function readInput(path: string, name: string, folder: string) {
     return { bytes: await readStream(process.stdin, "Standard input"), shown: "standard input" };
   }
   const shown = printableLine(name);
-  if (!(await isStream(path))) return { bytes: await readNamed(path, name, folder), shown };
+  if (!isStream(path)) return { bytes: readNamed(path, name, folder), shown };
   return { bytes: await readStream(createReadStream(path), shown), shown };
 }
 
@@ -79,11 +85,11 @@ export async function readInput(path: string, name: string, folder: string) {
 const NAMES_OF_STANDARD_INPUT: ReadonlySet<string> = new Set(["/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"]);
 
 /** Whether a path is that of a pipe or a device, or of an open file that has no other name. */
-export async function isStream(path: string): Promise<boolean> {
+export function isStream(path: string): boolean {
   if (path === STANDARD_INPUT || NAMES_OF_STANDARD_INPUT.has(path)) return true;
-  const found = await statOf(path);
+  const found = statOf(path);
   if (found === null || found.isDirectory()) return false;
-  return !found.isFile() || (await realpath(path).catch(() => null)) === null;
+  return !found.isFile() || realPath(path) === null;
 }
 
 async function readStream(stream: AsyncIterable<unknown>, shown: string): Promise<Buffer> {
@@ -98,35 +104,27 @@ async function readStream(stream: AsyncIterable<unknown>, shown: string): Promis
     }
   } catch (error) {
     if (!(error instanceof Error && "syscall" in error)) throw error;
-    throw new CommandError(`${shown} cannot be read (${printableLine(error.message)}).`);
+    throw makeUnreadableError(shown, error);
   }
   return Buffer.concat(chunks);
 }
 
-export async function leadsToFileBelow(folder: string, link: string): Promise<boolean> {
-  const real = await realpath(link).catch(() => null);
-  return real !== null && isBelow(await realpath(folder), real) && (await isFile(real));
+export function leadsToFileBelow(folder: string, link: string): boolean {
+  const real = realPath(link);
+  return real !== null && isBelow(realPath(folder) ?? folder, real) && isFile(real);
 }
 
 /** Whether a file is outside a folder although its path, or the path of its last link, is inside. */
-async function leadsOutOf(folder: string, path: string, real: string): Promise<boolean> {
-  const realFolder = await realpath(folder);
+function leadsOutOf(folder: string, path: string, real: string): boolean {
+  const realFolder = realPath(folder) ?? folder;
   if (isBelow(realFolder, real)) return false;
-  return isBelow(folder, resolve(path)) || isBelow(realFolder, await realpath(dirname(resolve(path))));
+  const inFolder = dirname(resolve(path));
+  return isBelow(folder, resolve(path)) || isBelow(realFolder, realPath(inFolder) ?? inFolder);
 }
 
 export function isBelow(folder: string, path: string): boolean {
   const below = relative(folder, path);
   return below !== ".." && !below.startsWith(`..${sep}`) && !isAbsolute(below);
-}
-
-/** Undefined for what cannot be a path, too. For sources with thousands of paths: a promise for each would take long. */
-export function statNow(path: string) {
-  try {
-    return statSync(path, { throwIfNoEntry: false });
-  } catch {
-    return undefined;
-  }
 }
 
 /** The path of a file below a root, as a key of the request has it. */
@@ -140,10 +138,6 @@ export function keyOf(path: string, fromKey: string): string | null {
     ? posix.normalize(path.slice(1))
     : posix.normalize(posix.join(posix.dirname(fromKey), path));
   return joined.startsWith("../") || joined === ".." || joined === "." || joined.startsWith("/") ? null : joined;
-}
-
-async function statOf(path: string) {
-  return stat(path).catch(() => null);
 }
 
 const UTF_8_MARK = Buffer.from([0xef, 0xbb, 0xbf]);

@@ -3,11 +3,12 @@
  *
  * A project may come from anybody, and a rule with twelve stars can take for ever, so the time for rules is bounded.
  */
-import { readFile, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import createRules from "ignore";
 import { CommandError } from "../exit-codes.ts";
 import { printableLine } from "../terminal.ts";
+import { isThere, readBytes, statOf } from "./disk.ts";
+import { makeUnreadableError } from "./folder.ts";
 import { OUT_OF_TIME, runWithinSeconds } from "./time-limit.ts";
 
 /** Lists files to leave out in addition to `.gitignore`, in the same syntax. */
@@ -25,57 +26,41 @@ export class IgnoreRules {
   readonly #prefix: string;
   /** All rules so far, as if they were in one file of the repository. */
   readonly #rules = createRules();
-  readonly #loaded = new Map<string, Promise<void>>();
+  /** Folders whose ignore files were read. */
+  readonly #read = new Set<string>();
   #secondsLeft: number;
 
-  private constructor(root: string, prefix: string, maxSeconds: number) {
-    this.#root = root;
-    this.#prefix = prefix;
-    this.#secondsLeft = maxSeconds;
-  }
-
   /** @throws CommandError when an ignore file is too large */
-  static async load(root: string, maxSeconds = MAX_SECONDS): Promise<IgnoreRules> {
-    const above = await foldersAbove(root);
+  constructor(root: string, maxSeconds = MAX_SECONDS) {
+    const above = foldersAbove(root);
     const names = above.map((_, index) => basename(above[index + 1] ?? root));
-    const ignored = new IgnoreRules(root, names.map((name) => `${name}/`).join(""), maxSeconds);
-    for (const [depth, folder] of above.entries()) {
-      await ignored.#add(join(folder, GIT_IGNORE_FILE), `/${names.slice(0, depth).map(escapeName).join("/")}`);
-    }
+    this.#root = root;
+    this.#prefix = names.map((name) => `${name}/`).join("");
+    this.#secondsLeft = maxSeconds;
+    const placeOf = (depth: number) => `/${names.slice(0, depth).map(escapeName).join("/")}`;
+    for (const [depth, folder] of above.entries()) this.#add(join(folder, GIT_IGNORE_FILE), placeOf(depth));
     // The caller has named the folder, so it counts, whatever a repository around it says.
-    names.forEach((_, depth) => {
-      ignored.#rules.add(
-        `!/${names
-          .slice(0, depth + 1)
-          .map(escapeName)
-          .join("/")}/`,
-      );
-    });
-    return ignored;
+    for (const depth of names.keys()) this.#rules.add(`!${placeOf(depth + 1)}/`);
   }
 
   /** @param keys folders end in a slash. @throws CommandError if there are too many rules */
-  async keep(keys: readonly string[]): Promise<string[]> {
-    for (const key of keys) await this.#load(folderOf(key));
+  keep(keys: readonly string[]): string[] {
+    for (const key of keys) this.#readFilesOf(folderOf(key));
     return this.#within(() => keys.filter((key) => !this.#rules.ignores(this.#prefix + key)));
   }
 
-  /** Reads the ignore files of a folder, after those of the folders around it. */
-  #load(folder: string): Promise<void> {
-    const known = this.#loaded.get(folder);
-    if (known !== undefined) return known;
-    const loading = (async () => {
-      if (folder !== "") await this.#load(folderOf(folder));
-      const place = `/${(this.#prefix + folder).split("/").filter(Boolean).map(escapeName).join("/")}`;
-      for (const name of [GIT_IGNORE_FILE, IGNORE_FILE]) await this.#add(join(this.#root, folder, name), place);
-    })();
-    this.#loaded.set(folder, loading);
-    return loading;
+  /** After those of the folders around it. */
+  #readFilesOf(folder: string): void {
+    if (this.#read.has(folder)) return;
+    this.#read.add(folder);
+    if (folder !== "") this.#readFilesOf(folderOf(folder));
+    const place = `/${(this.#prefix + folder).split("/").filter(Boolean).map(escapeName).join("/")}`;
+    for (const name of [GIT_IGNORE_FILE, IGNORE_FILE]) this.#add(join(this.#root, folder, name), place);
   }
 
   /** @param folder to which the rules apply */
-  async #add(path: string, folder: string): Promise<void> {
-    const text = await readRules(path);
+  #add(path: string, folder: string): void {
+    const text = readRules(path);
     if (text === "") return;
     const lines = text.replace(/^\ufeff/, "").split(/\r?\n/);
     this.#within(() => this.#rules.add(lines.map((line) => ruleBelow(folder, line))));
@@ -93,9 +78,9 @@ export class IgnoreRules {
 }
 
 /** From the repository that a folder is in, outermost first; none without a repository. */
-async function foldersAbove(root: string): Promise<string[]> {
+function foldersAbove(root: string): string[] {
   const above: string[] = [];
-  for (let folder = root; (await stat(join(folder, ".git")).catch(() => null)) === null; ) {
+  for (let folder = root; !isThere(join(folder, ".git")); ) {
     const parent = dirname(folder);
     if (parent === folder) return [];
     above.unshift(parent);
@@ -122,13 +107,15 @@ function ruleBelow(folder: string, line: string): string {
 }
 
 /** Empty if it is not there, or is no file. */
-async function readRules(path: string): Promise<string> {
-  const found = await stat(path).catch(() => null);
+function readRules(path: string): string {
+  const found = statOf(path);
   if (!found?.isFile()) return "";
   if (found.size > MAX_FILE_BYTES) {
     throw new CommandError(printableLine(`${path} has ${found.size} bytes; the limit is ${MAX_FILE_BYTES}.`));
   }
-  return readFile(path, "utf8").catch((error: unknown) => {
-    throw new CommandError(printableLine(`${path} cannot be read (${error instanceof Error ? error.message : ""}).`));
-  });
+  try {
+    return readBytes(path).toString("utf8");
+  } catch (error) {
+    throw makeUnreadableError(printableLine(path), error);
+  }
 }

@@ -2,10 +2,10 @@
  * Files that nobody expects to be sent because a text has their names: what is hidden or ignored, and keys and passwords.
  * Each is sent only where the caller names it, or a call that reads files.
  */
-import { realpath } from "node:fs/promises";
 import { join, posix } from "node:path";
 import { isFont } from "../../../typst/fonts/font-names.ts";
 import { isPictureOrSource } from "../../template/file-kinds.ts";
+import { realPath } from "./disk.ts";
 import { isBelow, keyBelow } from "./folder.ts";
 import type { IgnoreRules } from "./ignore-rules.ts";
 
@@ -18,21 +18,20 @@ export function isSecret(key: string): boolean {
 }
 
 /** Whether a file may be sent although no call that reads files has its name. */
-export async function isExpected(key: string, ignored: IgnoreRules | null): Promise<boolean> {
+export function isExpected(key: string, ignored: IgnoreRules | null): boolean {
   if (isSecret(key)) return false;
   return isPictureOrSource(key) || isFont(key) || isVisible(key, ignored);
 }
 
 /** Neither hidden nor ignored. */
-export async function isVisible(key: string, ignored: IgnoreRules | null): Promise<boolean> {
-  return !HIDDEN.test(key) && (ignored === null || (await ignored.keep([key])).length > 0);
+export function isVisible(key: string, ignored: IgnoreRules | null): boolean {
+  return !HIDDEN.test(key) && (ignored === null || ignored.keep([key]).length > 0);
 }
 
 /** The key of the file that a link in the root leads to; the same key if it is none, or leads out. */
-export async function keyWithoutLinks(root: string, key: string): Promise<string> {
-  const from = await realpath(root);
-  const to = await realpath(join(root, key)).catch(() => from);
-  return to === from || !isBelow(from, to) ? key : keyBelow(from, to);
+export function keyWithoutLinks(root: string, key: string): string {
+  const [from, to] = [realPath(root), realPath(join(root, key))];
+  return from === null || to === null || to === from || !isBelow(from, to) ? key : keyBelow(from, to);
 }
 
 export interface SendingRules {
@@ -46,15 +45,15 @@ export interface SendingRules {
 }
 
 /** Why a file is not sent that a source names; null if it is. @param isRead whether a call that reads files has its name */
-export async function whyNotSent(key: string, isRead: boolean, rules: SendingRules): Promise<string | null> {
+export function whyNotSent(key: string, isRead: boolean, rules: SendingRules): string | null {
   const { root, folder, ignored, isFound } = rules;
-  const real = await keyWithoutLinks(root, key);
+  const real = keyWithoutLinks(root, key);
   for (const one of new Set([key, real])) {
     const isAbove = isFound && !isBelow(folder, join(root, one));
-    if (isAbove && !(await isVisible(one, ignored))) return "is hidden or ignored, and above the folder of the source";
+    if (isAbove && !isVisible(one, ignored)) return "is hidden or ignored, and above the folder of the source";
   }
-  if (!isRead && !(await isExpected(key, ignored))) return UNEXPECTED;
-  return real === key || (await isExpected(real, ignored)) ? null : `is a link to ${real}, which ${UNEXPECTED}`;
+  if (!isRead && !isExpected(key, ignored)) return UNEXPECTED;
+  return real === key || isExpected(real, ignored) ? null : `is a link to ${real}, which ${UNEXPECTED}`;
 }
 
 const UNEXPECTED = "is hidden, ignored, or may be secret";

@@ -11,11 +11,11 @@ import type { Compiled } from "./compile.ts";
 const NOT_FOUND = /^file not found \(searched at (.{1,4096})\)$/;
 
 /** Sentences that name it and what to do. A link that leads out of the root is as good as missing. */
-export async function describeNotSent({ root, folder, files }: Project, { diagnostics }: Compiled): Promise<string[]> {
+export function describeNotSent({ root, folder, files }: Project, { diagnostics }: Compiled): string[] {
   const notes = new Set<string>();
   for (const { message } of diagnostics) {
     const [, path] = NOT_FOUND.exec(message) ?? [];
-    if (path === undefined || !isBelow(root, path) || !(await leadsToFileBelow(root, path))) continue;
+    if (path === undefined || !isBelow(root, path) || !leadsToFileBelow(root, path)) continue;
     const key = keyBelow(root, path);
     if (files.some((file) => file.key === key)) continue;
     const name = relative(folder, path);

@@ -3,8 +3,7 @@
  * of them computes a path, also everything that Typst can read, except what is not for documents. If that is more than a
  * request may have, only what the package, the sources or the data name.
  */
-import { type Dirent, readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
-import { join, posix } from "node:path";
+import { join, posix, relative } from "node:path";
 import createRules from "ignore";
 import { isReadableByTypst, isTypst } from "../../template/file-kinds.ts";
 import {
@@ -16,6 +15,7 @@ import {
 import { computingFunctions, readPaths, readsOf } from "../../template/reads.ts";
 import { parseTemplate } from "../../template/syntax-tree.ts";
 import type { NamedFiles } from "../files/computed-paths.ts";
+import { readBytes, realPath, statOf, walk } from "../files/disk.ts";
 import { isBelow, keyOf } from "../files/folder.ts";
 import { OUT_OF_TIME, runWithinSeconds } from "../files/time-limit.ts";
 import { isSecret, isVisible, type SendingRules, whyNotSent } from "../files/unexpected-files.ts";
@@ -46,20 +46,20 @@ export function readPackageManifest(folder: string): PackageManifest | null {
  * @param rules of the folder
  * @param findNames what may be names of files in the sources and the data of the project
  */
-export async function readPackageFiles(
+export function readPackageFiles(
   folder: string,
   { package: about, template: ofTemplate }: PackageManifest,
   rules: SendingRules,
-  findNames: () => Promise<NamedFiles>,
-): Promise<PackageFiles> {
+  findNames: () => NamedFiles,
+): PackageFiles {
   const reader = new PackageReader(folder);
   const files = new Map<string, Buffer>();
   const queue: string[] = [];
-  const add = async (path: string, isRead = false) => {
+  const add = (path: string, isRead = false) => {
     if (files.has(path)) return;
     const bytes = reader.read(path);
     if (bytes === null) return;
-    const why = await whyNotSent(path, isRead, rules);
+    const why = whyNotSent(path, isRead, rules);
     if (why !== null) {
       reader.leaveOut(path, why);
       return;
@@ -67,35 +67,35 @@ export async function readPackageFiles(
     files.set(path, bytes);
     if (isTypst(path)) queue.push(path);
   };
-  await add(PACKAGE_MANIFEST, true);
-  await add(posix.normalize(about.entrypoint).replace(/^\//, ""));
+  add(PACKAGE_MANIFEST, true);
+  add(posix.normalize(about.entrypoint).replace(/^\//, ""));
   const literals = new Set<string>();
   let mayReadOthers = false;
-  const follow = async () => {
+  const follow = () => {
     for (let path = queue.shift(); path !== undefined; path = queue.shift()) {
       const template = parseTemplate(files.get(path)?.toString("utf8") ?? "");
       const reads = readPaths(template);
       for (const literal of readsOf(template).strings) {
         literals.add(literal);
         const target = keyOf(literal, path);
-        if (target !== null) await add(target, reads.has(literal));
+        if (target !== null) add(target, reads.has(literal));
       }
       mayReadOthers ||= readsOf(template).handsOnFunctions || computingFunctions(template).length > 0;
     }
   };
-  await follow();
+  follow();
   if (!mayReadOthers) return { files, leftOut: reader.leftOut };
   const readable: string[] = [];
   for (const path of keepUnexcluded(reader.listReadable(), about.exclude)) {
     if (isOf(ofTemplate?.path, path) || path === ofTemplate?.thumbnail?.replace(/^\.?\//, "")) continue;
-    if (!isSecret(path) && (await isVisible(path, rules.ignored))) readable.push(path);
+    if (!isSecret(path) && isVisible(path, rules.ignored)) readable.push(path);
   }
-  const named = readable.length > MAX_UNNAMED_FILES ? await findNames() : null;
+  const named = readable.length > MAX_UNNAMED_FILES ? findNames() : null;
   for (let sizeBefore = -1; files.size > sizeBefore; ) {
     sizeBefore = files.size;
     for (const literal of literals) named?.addLiteral(literal);
-    for (const path of readable) if (named === null || named.has(path)) await add(path);
-    await follow();
+    for (const path of readable) if (named === null || named.has(path)) add(path);
+    follow();
   }
   const unnamed = readable.filter((path) => !files.has(path)).length;
   if (named !== null && unnamed > 0) {
@@ -124,50 +124,33 @@ class PackageReader {
   readonly #root: string;
 
   constructor(folder: string) {
-    this.#root = realpathSync(folder);
+    this.#root = realPath(folder) ?? folder;
   }
 
+  /** Null for what is no file, such as a text that is no path. */
   read(path: string): Buffer | null {
+    const place = join(this.#root, path);
+    const found = statOf(place);
+    const real = found?.isFile() ? realPath(place) : null;
+    if (found === null || real === null) return null;
+    if (!isBelow(this.#root, real)) {
+      return this.leaveOut(path, "leads out of the package. Copy the file there instead");
+    }
+    if (found.size > MAX_FILE_BYTES) return this.leaveOut(path, "is larger than any service accepts");
     try {
-      const place = join(this.#root, path);
-      const found = statSync(place, { throwIfNoEntry: false });
-      if (!found?.isFile()) return null;
-      if (!isBelow(this.#root, realpathSync(place))) {
-        return this.leaveOut(path, "leads out of the package. Copy the file there instead");
-      }
-      if (found.size > MAX_FILE_BYTES) return this.leaveOut(path, "is larger than any service accepts");
-      return readFileSync(place);
-    } catch (error) {
-      // A literal that is no path, such as one with a zero byte or of too many characters, names no file.
-      const isUnreadable = error instanceof Error && "code" in error && error.code === "EACCES";
-      return isUnreadable ? this.leaveOut(path, "cannot be read") : null;
+      return readBytes(place);
+    } catch {
+      return this.leaveOut(path, "cannot be read");
     }
   }
 
   /** What Typst can read below the folder, links excepted. */
-  listReadable(): string[] {
-    const found: string[] = [];
-    const folders = [""];
-    let seen = 0;
-    for (let folder = folders.shift(); folder !== undefined && seen < MAX_ENTRIES; folder = folders.shift()) {
-      for (const entry of this.#list(folder)) {
-        if (++seen > MAX_ENTRIES) break;
-        const path = posix.join(folder, entry.name);
-        if (isNotForDocuments(path)) continue;
-        if (entry.isDirectory()) folders.push(path);
-        else if (entry.isFile() && isReadableByTypst(path)) found.push(path);
-      }
-    }
-    return found;
-  }
-
-  #list(folder: string): Dirent[] {
-    try {
-      return readdirSync(join(this.#root, folder), { withFileTypes: true });
-    } catch {
-      this.leaveOut(folder, "cannot be read");
-      return [];
-    }
+  listReadable(): readonly string[] {
+    return walk(this.#root, {
+      maxEntries: MAX_ENTRIES,
+      isWanted: (path, isFolder) => !isNotForDocuments(path) && (isFolder || isReadableByTypst(path)),
+      onUnreadable: (folder) => this.leaveOut(relative(this.#root, folder), "cannot be read"),
+    }).files;
   }
 
   leaveOut(path: string, why: string): null {

@@ -2,7 +2,6 @@
  * Where packages are on this machine: in the project's own `packages/`, as in a request, where Quarto puts them, and
  * where Typst 0.15 keeps them, in its order. A folder that is a link is not followed, because it may lead to anything.
  */
-import { lstatSync } from "node:fs";
 import { isAbsolute, join } from "node:path";
 import {
   formatPackageSpec,
@@ -11,6 +10,7 @@ import {
   REQUEST_PACKAGES,
 } from "../../../rules/package-spec.ts";
 import { homeFolder } from "../../../typst/cache-folder.mjs";
+import { linkStatOf } from "../files/disk.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -69,7 +69,7 @@ export function findPackage(spec: PackageSpec, root: string): PackagePlace {
   let link: PackagePlace | null = null;
   for (const { path, base } of [...own, ...typstPackageBases()]) {
     // The user's own folders may be links; a project may come from anybody.
-    if (base === "project" && statOf(path)?.isSymbolicLink()) {
+    if (base === "project" && linkStatOf(path)?.isSymbolicLink()) {
       link = { kind: "link", path };
       continue;
     }
@@ -88,19 +88,11 @@ function placeBelow(base: string, { namespace, name, version }: PackageSpec): "f
   let path = base;
   for (const part of [namespace, name, version]) {
     path = join(path, part);
-    const found = statOf(path);
+    const found = linkStatOf(path);
     if (found?.isSymbolicLink()) return "link";
     if (!found?.isDirectory()) return "absent";
   }
   return "folder";
-}
-
-function statOf(path: string) {
-  try {
-    return lstatSync(path, { throwIfNoEntry: false }) ?? null;
-  } catch {
-    return null;
-  }
 }
 
 /** What a user does so that a package that is nowhere is found next time. */

@@ -52,7 +52,7 @@ interface ImportingProject {
   readonly show: (key: string) => string;
   readonly rules: SendingRules;
   /** What may be names of files in the sources and the data. */
-  readonly findNames: () => Promise<NamedFiles>;
+  readonly findNames: () => NamedFiles;
 }
 
 interface ImportingFile {
@@ -71,10 +71,10 @@ interface Wanted {
 }
 
 /** Adds their files to those of the project. @throws CommandError when no service accepts so many files, or so much */
-export async function addPackages(
+export function addPackages(
   files: CollectedFiles,
   { root, sourceKey, source, show, rules, findNames }: ImportingProject,
-): Promise<CollectedPackages> {
+): CollectedPackages {
   const wanted = new Map<string, Wanted>();
   const want = (file: ImportingFile) => {
     for (const one of importsIn(file)) {
@@ -102,7 +102,7 @@ export async function addPackages(
     if (isItself)
       notes.push(`${name}, which ${importedBy} imports, is the project itself, by its ${PACKAGE_MANIFEST}.`);
     const ofPackage = { root: folder, folder, ignored: null, isFound: false };
-    const read = await readPackageFiles(folder, manifest, isItself ? rules : ofPackage, findNames);
+    const read = readPackageFiles(folder, manifest, isItself ? rules : ofPackage, findNames);
     const leftOut = [...read.leftOut];
     const keys: string[] = [];
     for (const [path, bytes] of read.files) {

@@ -4,7 +4,8 @@ import type { DataSchema } from "../../data-schema/data-schema.ts";
 import { findingInWords, LEAVE_OUT_QUOTES, MAX_FINDINGS, type SchemaFinding } from "../../data-schema/finding.ts";
 import { SCHEMA_FILE } from "../../data-schema/schema-file.ts";
 import { CommandError, EXIT_CODES } from "../exit-codes.ts";
-import { isFile, readNamed, STANDARD_INPUT, utf8Text } from "../files/folder.ts";
+import { isFile } from "../files/disk.ts";
+import { readNamed, STANDARD_INPUT, utf8Text } from "../files/folder.ts";
 import { OUT_OF_TIME, runWithinSeconds } from "../files/time-limit.ts";
 import { printableLine } from "../terminal.ts";
 import { type Project, pathBesideSource } from "./project.ts";
@@ -94,8 +95,8 @@ function locate(finding: SchemaFinding, file: string, { line, column }: DataRow)
 /** Null if there is none. @throws CommandError with each mistake in what is not a schema */
 async function loadSchema({ root, folder }: Project, name: string): Promise<DataSchema | null> {
   const path = join(folder, SCHEMA_FILE);
-  if (!(await isFile(path))) return null;
-  const bytes = await readNamed(path, name, root);
+  if (!isFile(path)) return null;
+  const bytes = readNamed(path, name, root);
   if (bytes.length > MAX_SCHEMA_BYTES) {
     throw new CommandError(`${name} has ${bytes.length} bytes; the limit is ${MAX_SCHEMA_BYTES}.`);
   }

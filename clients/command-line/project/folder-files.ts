@@ -2,84 +2,50 @@
  * The files of a folder that are sent: those that the ignore files do not exclude, except PDF and SVG that Typst has made,
  * so that requests do not grow by earlier documents.
  */
-import fs, { type Dirent } from "node:fs";
-import { readdir } from "node:fs/promises";
 import { isAbsolute, join, posix, relative, sep } from "node:path";
+import { Minimatch } from "minimatch";
 import { isOutputFormat } from "../../../rules/output-options.ts";
 import { CommandError } from "../exit-codes.ts";
-import { CollectedFiles, MAX_FILES, refuseIfTooLarge, tooManyFiles } from "../files/collected-files.ts";
-import {
-  isFile,
-  keyBelow,
-  leadsToFileBelow,
-  makeMissingFileError,
-  readNamed,
-  sizeOf,
-  statNow,
-} from "../files/folder.ts";
+import { type CollectedFiles, MAX_FILES, refuseIfTooLarge, tooManyFiles } from "../files/collected-files.ts";
+import { isFile, isFolder, isThere, statOf, walk } from "../files/disk.ts";
+import { leadsToFileBelow, makeMissingFileError, makeUnreadableError, readNamed } from "../files/folder.ts";
 import type { IgnoreRules } from "../files/ignore-rules.ts";
 import { isExpected, keyWithoutLinks } from "../files/unexpected-files.ts";
 import { printableLine } from "../terminal.ts";
 
 /** Of files and folders, sent or not. Ignored folders are not read. */
 const MAX_ENTRIES = 200_000;
-
-interface Selection {
-  /** They may match nothing. */
-  readonly globs: readonly string[];
-  /** Globs of files that are sent only if the caller or the source names them. */
-  readonly except?: readonly string[];
-  /** Whether it ends at a folder that cannot be read. */
-  readonly isStrict?: boolean;
-  readonly maxEntries?: number;
-}
+/** More are in a home folder, which nobody wants to be searched. */
+const MAX_SEARCHED_ENTRIES = 20_000;
 
 export interface SourceFolder {
   readonly root: string;
   /** The key of the folder of the source; empty for the root. */
   readonly folderKey: string;
   readonly ignored: IgnoreRules;
+  /** Absolute paths that are sent only if a source names them. */
+  readonly excluded: ReadonlySet<string>;
 }
 
-/**
- * @param fromCaller the globs of `--files`, each of which must match. A file that is named exactly is always sent.
- * @param excluded absolute paths
- * @returns them, and the keys of those that Typst has made, which are not sent
- * @throws CommandError when there are too many files or bytes
- */
-export async function readFolderFiles(
-  place: SourceFolder,
-  fromCaller: readonly string[],
-  excluded: ReadonlySet<string>,
-): Promise<{ readonly files: CollectedFiles; readonly made: ReadonlySet<string> }> {
-  const { root } = place;
-  const asked = fromCaller.map((pattern) => askedFiles(place, pattern));
-  const files = new CollectedFiles();
-  const keys = await chooseKeys(place, asked);
-  const made = await addFiles(root, keys, excluded, files, (key) => asked.some((one) => one.key === key));
-  return { files, made };
-}
-
-/** @returns the keys of those that Typst has made, which are added only if they are asked for */
-export async function addFiles(
-  root: string,
+/** @returns the keys of those that Typst has made, which are added only if they are asked for by their names */
+export function addFiles(
+  { root, excluded }: SourceFolder,
   keys: readonly string[],
-  excluded: ReadonlySet<string>,
   files: CollectedFiles,
-  isAskedFor: (key: string) => boolean,
-): Promise<Set<string>> {
+  asked: ReadonlySet<string>,
+): Set<string> {
   const made = new Set<string>();
   const toSend: { readonly key: string; readonly bytes: number }[] = [];
   for (const key of keys) {
     const path = join(root, key);
     if (excluded.has(path)) continue;
-    if (MAY_BE_MADE.test(key) && !isAskedFor(key) && isMadeByTypst(await readNamed(path, key, root))) made.add(key);
-    else toSend.push({ key, bytes: await sizeOf(path) });
+    if (MAY_BE_MADE.test(key) && !asked.has(key) && isMadeByTypst(readNamed(path, key, root))) made.add(key);
+    else toSend.push({ key, bytes: statOf(path)?.size ?? 0 });
   }
   if (toSend.length > MAX_FILES) throw tooManyFiles();
   // Before any other file is read.
   refuseIfTooLarge(toSend);
-  for (const { key } of toSend) files.set(key, await readNamed(join(root, key), key, root));
+  for (const { key } of toSend) files.set(key, readNamed(join(root, key), key, root));
   return made;
 }
 
@@ -92,170 +58,115 @@ function isMadeByTypst(bytes: Buffer): boolean {
   return SVG_OF_TYPST.test(bytes.toString("latin1", 0, 1024)) || MARKS_OF_TYPST.some((mark) => bytes.includes(mark));
 }
 
-/** More are in a home folder, which nobody wants to be searched. */
-const MAX_SEARCHED_ENTRIES = 20_000;
-
 /**
  * The files below the root that are not ignored, or if it has too many those below the folder of the source; null if that
  * has too many, too. Folders that cannot be read have none.
- *
- * @param except globs, relative to the folder of the source
  */
-export async function searchRoot(place: SourceFolder, except: readonly string[]): Promise<string[] | null> {
-  const { root, folderKey, ignored } = place;
-  const exceptBelow = except.map((glob) => globBelow(folderKey, glob));
-  for (const glob of new Set(["**", globBelow(folderKey, "**")])) {
-    const selection = { globs: [glob], except: exceptBelow, maxEntries: MAX_SEARCHED_ENTRIES };
-    const keys = await matchingKeys(root, ignored, selection).catch((error: unknown) => {
-      if (error instanceof CommandError) return null;
-      throw error;
-    });
-    if (keys !== null) return keys;
-  }
-  return null;
+export function searchRoot(place: SourceFolder): readonly string[] | null {
+  const search = (from: string) => filesBelow(place, { from, maxEntries: MAX_SEARCHED_ENTRIES });
+  return search("") ?? (place.folderKey === "" ? null : search(place.folderKey));
 }
 
-/** The same of a folder that the caller has named. @throws CommandError when it cannot be read */
-export async function listFolder(
-  { root, folderKey, ignored }: SourceFolder,
-  except: readonly string[],
-): Promise<string[]> {
-  const below = (glob: string) => globBelow(folderKey, glob);
-  return matchingKeys(root, ignored, { globs: [below("**")], except: except.map(below), isStrict: true });
+/** The files of a folder that the caller has named. @throws CommandError when it cannot be read, or is too large */
+export function listFolder(place: SourceFolder): readonly string[] {
+  const files = filesBelow(place, {
+    from: place.folderKey,
+    onUnreadable: (folder, error) => {
+      throw makeUnreadableError(printableLine(relative(place.root, folder) || "."), error);
+    },
+  });
+  return files ?? refuseFolder();
 }
 
-/** The files that globs match, relative to the folder of the source, and that are not ignored. */
-export async function findFiles(
-  { root, folderKey, ignored }: SourceFolder,
-  globs: readonly string[],
-): Promise<string[]> {
-  return matchingKeys(root, ignored, { globs: globs.map((glob) => globBelow(folderKey, glob)) });
+/** The files of a folder below that of the source; none if there is no such folder. */
+export function findFiles(place: SourceFolder, folder: string): readonly string[] {
+  return filesBelow(place, { from: posix.join(place.folderKey, folder) }) ?? refuseFolder();
 }
 
-interface AskedFiles {
-  /** As the caller has written it. */
-  readonly pattern: string;
-  readonly glob: string;
-  /** The key of the file, if the pattern is its path. */
-  readonly key: string;
+function refuseFolder(): never {
+  throw tooManyFiles();
 }
 
-/** The keys that globs match, in order. @throws CommandError when a pattern of the caller matches none */
-async function chooseKeys({ root, ignored }: SourceFolder, asked: readonly AskedFiles[]): Promise<string[]> {
-  const keys = new Set<string>();
-  for (const { pattern, glob, key } of asked) {
-    const matching = await matchingKeys(root, ignored, { globs: [glob] });
-    const path = join(root, key);
-    // The caller knows of the file, whatever the rules are for.
-    if (matching.length === 0 && (await isFile(path))) matching.push(key);
-    if (matching.length === 0) {
-      if (statNow(path) === undefined && !/[*?[\]{}]/.test(pattern) && !isOutputFormat(pattern))
-        throw await makeMissingFileError(path, path);
-      if (isOutputFormat(pattern)) {
-        throw new CommandError(`-f ${pattern}: -f names files here. The format is --format ${pattern}.`);
-      }
-      const matches = `--files ${pattern} matches no file in ${root} that is not ignored.`;
-      throw new CommandError(printableLine(`${matches} An ignored file is sent if it is named exactly.`));
-    }
-    for (const key of matching) keys.add(key);
-  }
-  return [...keys].sort();
-}
-
-/** @throws CommandError when a pattern leads out of the root */
-function askedFiles({ root, folderKey }: SourceFolder, pattern: string): AskedFiles {
-  const fromRoot = isAbsolute(pattern);
-  const path = (fromRoot ? relative(root, pattern) : pattern).split(sep).join("/");
-  const key = posix.join(fromRoot ? "" : folderKey, path);
-  if (key.startsWith("../") || key === "..") {
-    throw new CommandError(
-      `--files ${pattern}: the files of a project must be in its folder, ${root}; --root names another one.`,
-    );
-  }
-  return { pattern, key, glob: posix.join(fromRoot ? "" : escapeGlob(folderKey), path) };
-}
-
-function globBelow(folderKey: string, glob: string): string {
-  return folderKey === "" ? glob : `${escapeGlob(folderKey)}/${glob}`;
-}
-
-function escapeGlob(path: string): string {
-  return path.replace(/[\\$()*?[\]^{|}!+@]/g, "\\$&");
+export interface AskedFiles {
+  /** Keys, in order. */
+  readonly keys: readonly string[];
+  /** Those that are named by their paths. */
+  readonly named: ReadonlySet<string>;
 }
 
 /**
- * Files that are not ignored. Links to files count if these are in the root, or if a glob is their name: then
- * `readNamed` says what is wrong with them. @throws CommandError when a folder that is sent as a whole cannot be read
+ * The files of `--files`: by their paths, also those that are ignored, by their folder, or by a glob.
+ *
+ * @throws CommandError when a pattern matches none, or leads out of the root
  */
-async function matchingKeys(
-  root: string,
-  ignored: IgnoreRules,
-  { globs, except = [], isStrict = false, maxEntries = MAX_ENTRIES }: Selection,
-): Promise<string[]> {
-  const { globby } = await import("globby");
-  let failure: unknown = null;
-  let seen = 0;
-  /** A folder without what is ignored in it, so that ignored folders are not read at all. */
-  const readFolder = async (path: string): Promise<Dirent[]> => {
-    const entries = await readdir(path, { withFileTypes: true });
-    try {
-      seen += entries.length;
-      if (seen > maxEntries) throw tooManyFiles();
-      const keys = entries.map((entry) => {
-        const key = keyBelow(root, join(path, entry.name));
-        return entry.isDirectory() ? `${key}/` : key;
-      });
-      const kept = new Set(await ignored.keep(keys));
-      return entries.filter((_, index) => kept.has(keys[index] ?? ""));
-    } catch (error) {
-      failure ??= error;
-      throw error;
-    }
-  };
-  const entries = await globby([...globs], {
-    cwd: root,
-    fs: { ...fs, readdir: asCallbacks(readFolder) },
-    ignore: ["**/node_modules/**", ...except],
-    expandDirectories: true,
-    // With it, globs would not match links to files.
-    onlyFiles: false,
-    objectMode: true,
-    followSymbolicLinks: false,
-    // Most folders beside a single source have nothing to do with it, as in a home folder.
-    suppressErrors: !isStrict,
-  }).catch((error: unknown) => {
-    if (!(error instanceof Error && "path" in error)) throw error;
-    throw new CommandError(
-      printableLine(`${relative(root, String(error.path)) || "."} cannot be read (${error.message}).`),
-    );
-  });
-  // `suppressErrors` is for folders that cannot be read, not for mistakes in the rules.
-  if (failure !== null) throw failure;
-  const keys: string[] = [];
-  for (const { path, dirent } of entries) {
-    const isSent = dirent.isSymbolicLink()
-      ? globs.includes(path) ||
-        ((await leadsToFileBelow(root, join(root, path))) &&
-          (await isExpected(await keyWithoutLinks(root, path), ignored)))
-      : dirent.isFile();
-    if (isSent) keys.push(path);
+export function findAskedFiles(place: SourceFolder, patterns: readonly string[]): AskedFiles {
+  const named = new Set<string>();
+  const keys = new Set<string>();
+  for (const pattern of patterns) {
+    const key = keyOfPattern(place, pattern);
+    // The caller knows of the file, whatever the rules are for.
+    if (isFile(join(place.root, key))) named.add(key);
+    else for (const one of filesOfPattern(place, pattern, key)) keys.add(one);
   }
-  // A file that a glob names exactly is found without reading its folder.
-  return ignored.keep(keys);
+  return { keys: [...new Set([...named, ...keys])].sort(), named };
 }
 
-type Done<Entry> = (error: NodeJS.ErrnoException | null, entries: Entry[]) => void;
+function keyOfPattern({ root, folderKey }: SourceFolder, pattern: string): string {
+  const fromRoot = isAbsolute(pattern);
+  const path = (fromRoot ? relative(root, pattern) : pattern).split(sep).join("/");
+  const key = posix.join(fromRoot ? "" : folderKey, path);
+  if (!key.startsWith("../") && key !== "..") return key;
+  throw new CommandError(
+    `--files ${pattern}: the files of a project must be in its folder, ${root}; --root names another one.`,
+  );
+}
 
-/** In the form of Node's `readdir` with callbacks. The library always asks for the types of entries. */
-function asCallbacks(read: (path: string) => Promise<Dirent[]>) {
-  function list(path: string, options: { readonly withFileTypes: true }, done: Done<Dirent>): void;
-  function list(path: string, done: Done<string>): void;
-  function list(path: string, _options: object, done?: Done<Dirent>): void {
-    if (done === undefined) throw new TypeError(`the entries of ${path} were asked for without their types`);
-    read(path).then(
-      (entries) => done(null, entries),
-      (error) => done(error, []),
-    );
+function filesOfPattern(place: SourceFolder, pattern: string, key: string): readonly string[] {
+  const path = join(place.root, key);
+  const found = isFolder(path) ? filesBelow(place, { from: key }) : filesOfGlob(place, key);
+  if (found === null) throw tooManyFiles();
+  if (found.length > 0) return found;
+  if (isOutputFormat(pattern)) {
+    throw new CommandError(`-f ${pattern}: -f names files here. The format is --format ${pattern}.`);
   }
-  return list;
+  if (!isThere(path) && !MAGIC.test(pattern)) throw makeMissingFileError(path, path);
+  const matches = `--files ${pattern} matches no file in ${place.root} that is not ignored.`;
+  throw new CommandError(printableLine(`${matches} An ignored file is sent if it is named exactly.`));
+}
+
+const MAGIC = /[*?[\]{}]|[!+@]\(/;
+
+/** Reads only folders that files of the glob may be in. Null if these have too many. */
+function filesOfGlob(place: SourceFolder, key: string): readonly string[] | null {
+  const segments = key.split("/");
+  // A folder may have the name of a glob.
+  const isGlob = (segment: string, index: number) =>
+    MAGIC.test(segment) && !isFolder(join(place.root, ...segments.slice(0, index + 1)));
+  const count = segments.findIndex(isGlob);
+  if (count === -1) return [];
+  const from = segments.slice(0, count).join("/");
+  const glob = new Minimatch(segments.slice(count).join("/"), { nonegate: true, nocomment: true });
+  const isWanted = (one: string, isEntered: boolean) =>
+    posix.basename(one) !== "node_modules" && glob.match(from === "" ? one : one.slice(from.length + 1), isEntered);
+  return filesBelow(place, { from, isWanted });
+}
+
+type Below = Partial<Parameters<typeof walk>[1]>;
+
+/**
+ * The files below a folder that are not ignored, and by default not hidden. Links to files count if these are in the root.
+ * Null if there are too many.
+ */
+function filesBelow({ root, ignored }: SourceFolder, more: Below): readonly string[] | null {
+  const keep = (keys: readonly string[]) => ignored.keep(keys);
+  const { files, others, isCut } = walk(root, { isWanted: isUsual, maxEntries: MAX_ENTRIES, keep, ...more });
+  const isSent = (link: string) =>
+    leadsToFileBelow(root, join(root, link)) && isExpected(keyWithoutLinks(root, link), ignored);
+  return isCut ? null : [...files, ...others.filter(isSent)];
+}
+
+/** Neither hidden nor of packages of Node. */
+export function isUsual(key: string): boolean {
+  const name = posix.basename(key);
+  return !name.startsWith(".") && name !== "node_modules";
 }

@@ -17,11 +17,10 @@ import { isTypst } from "../../template/file-kinds.ts";
 import { readsOf } from "../../template/reads.ts";
 import { hasName, parseTemplate } from "../../template/syntax-tree.ts";
 import type { CollectedFiles } from "../files/collected-files.ts";
-import { readNamed, STANDARD_INPUT } from "../files/folder.ts";
-import { readIfFile, type SendingProject } from "./files-to-send.ts";
+import { readIfFile, readNamed, STANDARD_INPUT } from "../files/folder.ts";
+import type { SendingProject } from "./files-to-send.ts";
 import { findFiles, searchRoot } from "./folder-files.ts";
 
-const FONTS = "**/*.{ttf,otf,ttc,otc,woff,woff2,TTF,OTF,TTC,OTC,WOFF,WOFF2}";
 /** Of a larger collection of fonts, the first ones count. */
 const MAX_FONTS = 1000;
 /** A font that has it has emoji, which a source names: `emoji.rocket`. */
@@ -36,18 +35,18 @@ const QUOTED = /"([^"\\\n]{1,500})"/g;
  * @param lacksPackages whether a package is imported that is not here, so that nobody knows what it names
  * @returns the keys of those that are added, of those that are not, with their families, and of fonts for web pages
  */
-export async function addFonts(project: SendingProject, lacksPackages: boolean, files: CollectedFiles) {
+export function addFonts(project: SendingProject, lacksPackages: boolean, files: CollectedFiles) {
   const { root, isWhole, excluded } = project;
   // What the sources do not show may be in these.
-  const own = new Set(await findFiles(project, [isWhole ? FONTS : `fonts/${FONTS}`]));
-  const need = await needOf(project, lacksPackages, files);
-  const others = need.isOfTypst || isWhole ? [] : ((await searchRoot(project, [])) ?? []);
+  const own = new Set(findFiles(project, isWhole ? "" : "fonts"));
+  const need = needOf(project, lacksPackages, files);
+  const others = need.isOfTypst || isWhole ? [] : (searchRoot(project) ?? []);
   const keys = [...new Set([...own, ...others])].filter((key) => !excluded.has(join(root, key)) && !files.has(key));
   const unusedFonts: string[] = [];
   const unusedFamilies = new Set<string>();
   const added = new Set<string>();
   for (const key of keys.filter(isFont).slice(0, MAX_FONTS)) {
-    const bytes = await readNamed(join(root, key), key, root);
+    const bytes = readNamed(join(root, key), key, root);
     const fonts = readFonts(bytes);
     if (isNeeded(need, fonts, own.has(key))) {
       files.set(key, bytes);
@@ -77,14 +76,10 @@ interface FontNeed {
   readonly hasUnknownScripts: boolean;
 }
 
-async function needOf(
-  { source, data }: SendingProject,
-  lacksPackages: boolean,
-  files: CollectedFiles,
-): Promise<FontNeed> {
+function needOf({ source, data }: SendingProject, lacksPackages: boolean, files: CollectedFiles): FontNeed {
   const parts = [...files].map(([key, bytes]) => ({ key, bytes }));
   const { named, areAll } = readFamilyNames({ source: source.toString("utf8"), files: parts });
-  const texts = [source, ...(await Promise.all(data.map(readIfFile))), ...files.values()].filter(isUtf8);
+  const texts = [source, ...data.map(readIfFile), ...files.values()].filter(isUtf8);
   const inWords = texts.map((bytes) => bytes.toString("utf8"));
   const characters = charactersBeyondTypst(inWords);
   const sources = [source, ...parts.filter(({ key }) => isTypst(key)).map(({ bytes }) => bytes)];

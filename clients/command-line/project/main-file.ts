@@ -7,15 +7,17 @@ import { isTypst } from "../../template/file-kinds.ts";
 import { PACKAGE_MANIFEST, readManifest } from "../../template/package-parts.ts";
 import { parseTemplate } from "../../template/syntax-tree.ts";
 import { CommandError } from "../exit-codes.ts";
-import { isFile, readNamed } from "../files/folder.ts";
+import { isFile } from "../files/disk.ts";
+import { readIfFile, readNamed } from "../files/folder.ts";
 import { commandToCopy, printableLine } from "../terminal.ts";
 import { nearbyFiles } from "./reads.ts";
 
 /** More are not read: the shallow ones come first. */
 const MAX_READ = 20;
+
 /** @param command that was given the folder */
-export async function makeNoMainFileError(folder: string, command: string): Promise<CommandError> {
-  const documents = await findDocuments(folder);
+export function makeNoMainFileError(folder: string, command: string): CommandError {
+  const documents = findDocuments(folder);
   const [first] = documents;
   const meant = first === undefined ? null : join(folder, first);
   const only = meant === null || documents.length > 1 ? "" : ` ${commandToCopy([command, meant])}`;
@@ -23,25 +25,22 @@ export async function makeNoMainFileError(folder: string, command: string): Prom
 }
 
 /** The keys of documents below a folder, the likeliest first. One that the manifest names is the only one. */
-async function findDocuments(folder: string): Promise<string[]> {
-  const keys = (await nearbyFiles(folder)).filter(isTypst);
-  const entry = await templateEntry(folder);
+function findDocuments(folder: string): string[] {
+  const keys = nearbyFiles(folder).filter(isTypst);
+  const entry = templateEntry(folder);
   if (entry !== null && keys.includes(entry)) return [entry];
   const mains = keys.filter((key) => posix.basename(key) === SOURCE_PATH);
   if (mains.length > 0) return mains;
-  const documents: string[] = [];
-  for (const key of keys.slice(0, MAX_READ)) {
-    const text = await readNamed(join(folder, key), key, folder).catch(() => Buffer.alloc(0));
-    if (isDocument(parseTemplate(text.toString("utf8")))) documents.push(key);
-  }
-  return documents;
+  return keys.slice(0, MAX_READ).filter((key) => {
+    return isDocument(parseTemplate(readIfFile(join(folder, key)).toString("utf8")));
+  });
 }
 
 /** The document of a package that is a template; null for another folder. */
-async function templateEntry(folder: string): Promise<string | null> {
+function templateEntry(folder: string): string | null {
   const path = join(folder, PACKAGE_MANIFEST);
-  if (!(await isFile(path))) return null;
-  const read = readManifest(await readNamed(path, PACKAGE_MANIFEST, folder));
+  if (!isFile(path)) return null;
+  const read = readManifest(readNamed(path, PACKAGE_MANIFEST, folder));
   const { entrypoint, path: below } = (read.ok && read.manifest.template) || {};
   return entrypoint === undefined ? null : posix.join(below ?? "", entrypoint);
 }

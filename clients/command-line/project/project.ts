@@ -2,7 +2,6 @@
  * What a request carries from a folder: the source, the files that it reads, and those that the caller names. Their root
  * is the same here as in the service, and nothing outside of it can be read: see root.ts and folder.ts.
  */
-import { realpath } from "node:fs/promises";
 import { basename, dirname, extname, isAbsolute, join, posix, relative, resolve } from "node:path";
 import { requestPackageFolder } from "../../../rules/package-spec.ts";
 import { DATA_BINDINGS } from "../../../typst/program-text.ts";
@@ -11,7 +10,8 @@ import { countInWords, firstInWords } from "../../document/size-in-words.ts";
 import { findUnusableFiles, type UnusableFile } from "../../document/unusable-files.ts";
 import { usesData } from "../../template/data-use.ts";
 import { parseTemplate } from "../../template/syntax-tree.ts";
-import { byteOrderMarkNote, isFile, isFolder, keyBelow, projectFolder, readNamed } from "../files/folder.ts";
+import { isFile, isFolder, realPath } from "../files/disk.ts";
+import { byteOrderMarkNote, keyBelow, projectFolder, readNamed } from "../files/folder.ts";
 import { IgnoreRules } from "../files/ignore-rules.ts";
 import { addPackages, isPackage, type ProjectPackages } from "../packages/packages.ts";
 import { printableLine } from "../terminal.ts";
@@ -75,22 +75,22 @@ export interface ProjectOptions {
 }
 
 /** @param path a Typst source, or a folder. @throws CommandError when a named file does not exist or cannot be sent */
-export async function collectProject(path: string, options: ProjectOptions): Promise<Project> {
-  const place = await placeOf(path, options.command);
+export function collectProject(path: string, options: ProjectOptions): Project {
+  const place = placeOf(path, options.command);
   const { folder, sourceName } = place;
   if (options.root !== undefined) {
-    const realPlace = await withoutLinks(place);
-    const root = await namedRoot(options.root, realPlace.folder, sourceName);
-    return (await collectBelow(root, options.root, realPlace, options, false)).project;
+    const realPlace = withoutLinks(place);
+    const root = namedRoot(options.root, realPlace.folder, sourceName);
+    return collectBelow(root, options.root, realPlace, options, false).project;
   }
-  let collected = await collectBelow(folder, dirname(sourceName), place, options, false);
+  let collected = collectBelow(folder, dirname(sourceName), place, options, false);
   if (collected.outside.length + collected.project.packages.missing.length === 0) return collected.project;
-  const realPlace = await withoutLinks(place);
-  const roots = await markedFoldersAbove(realPlace.folder);
+  const realPlace = withoutLinks(place);
+  const roots = markedFoldersAbove(realPlace.folder);
   for (let above = rootAbove(collected, roots); above !== null; ) {
     const { root, because } = above;
-    const rootName = isAbsolute(sourceName) ? root : relative(await realpath("."), root) || ".";
-    collected = await collectBelow(root, rootName, realPlace, options, true);
+    const rootName = isAbsolute(sourceName) ? root : relative(realPath(".") ?? "", root) || ".";
+    collected = collectBelow(root, rootName, realPlace, options, true);
     const { project } = collected;
     const note = printableLine(`The root is ${root}, because ${because}.`);
     collected = { ...collected, project: { ...project, notes: [note, ...project.notes] } };
@@ -123,49 +123,49 @@ interface SourcePlace {
   readonly sourcePath: string;
 }
 
-async function placeOf(path: string, command: string): Promise<SourcePlace> {
-  const isWhole = await isFolder(path);
+function placeOf(path: string, command: string): SourcePlace {
+  const isWhole = isFolder(path);
   const sourceName = isWhole ? join(path, SOURCE_PATH) : path;
   const sourcePath = resolve(sourceName);
-  if (isWhole && !(await isFile(sourcePath))) throw await makeNoMainFileError(path, command);
-  return { isWhole, folder: await projectFolder(path), sourceName, sourcePath };
+  if (isWhole && !isFile(sourcePath)) throw makeNoMainFileError(path, command);
+  return { isWhole, folder: projectFolder(path), sourceName, sourcePath };
 }
 
 /** A folder above is that of the target of a link, as for Typst. */
-async function withoutLinks(place: SourcePlace): Promise<SourcePlace> {
-  const folder = await realpath(place.folder).catch(() => place.folder);
+function withoutLinks(place: SourcePlace): SourcePlace {
+  const folder = realPath(place.folder) ?? place.folder;
   return { ...place, folder, sourcePath: join(folder, basename(place.sourcePath)) };
 }
 
 /** @param isFound whether nobody has named the root: above the folder, only what is neither hidden nor ignored is sent */
-async function collectBelow(
+function collectBelow(
   root: string,
   rootName: string,
   { isWhole, folder, sourceName, sourcePath }: SourcePlace,
   { inputs, patterns, leaveOut, data }: ProjectOptions,
   isFound: boolean,
-): Promise<Collected> {
-  const source = await readNamed(sourcePath, sourceName, root);
+): Collected {
+  const source = readNamed(sourcePath, sourceName, root);
   const folderKey = keyBelow(root, folder);
   const sourceKey = posix.join(folderKey, basename(sourcePath));
-  const hasDataFile = await isFile(join(folder, DATA_PATH));
+  const hasDataFile = isFile(join(folder, DATA_PATH));
   const dataPath = hasDataFile && basename(sourceName) === SOURCE_PATH ? join(folder, DATA_PATH) : null;
 
   const excluded = new Set([sourcePath]);
-  for (const file of leaveOut) excluded.add(resolve(file)).add(await placeWithoutLinks(file));
+  for (const file of leaveOut) excluded.add(resolve(file)).add(placeWithoutLinks(file));
   if (dataPath !== null) excluded.add(dataPath);
   const show = (key: string) => (key === sourceKey ? sourceName : shownPath({ rootName }, key));
-  const ignored = await IgnoreRules.load(root);
+  const ignored = new IgnoreRules(root);
   const rules = { root, folder, ignored, isFound };
   const sending = {
     ...{ root, folderKey, ignored, sourceKey, source, inputs, isWhole, patterns, excluded, show, rules },
     data: [...data, ...(dataPath === null ? [] : [dataPath])],
   };
-  const collected = await collectFilesToSend(sending);
+  const collected = collectFilesToSend(sending);
   const { files, leftOut, warnings, outside, onlyMentioned, computing, byKind, isTooLarge } = collected;
   const readsData = usesData(parseTemplate(source.toString("utf8")));
-  const { notes: packageNotes, ...packages } = await addPackages(files, { ...sending, findNames: collected.findNames });
-  const fonts = await addFonts(sending, packages.missing.length > 0, files);
+  const { notes: packageNotes, ...packages } = addPackages(files, { ...sending, findNames: collected.findNames });
+  const fonts = addFonts(sending, packages.missing.length > 0, files);
   const unusable = findUnusableFiles([...files].map(([key, bytes]) => ({ key, bytes })));
   const sourceNotes = [...byteOrderMarkNote(source, sourceName), ...describeUnusableFiles(unusable), ...packageNotes];
   if (hasDataFile && dataPath === null && data.length === 0 && readsData) {
@@ -212,9 +212,9 @@ async function collectBelow(
   return { project, outside };
 }
 
-async function placeWithoutLinks(file: string): Promise<string> {
+function placeWithoutLinks(file: string): string {
   const folder = dirname(resolve(file));
-  return join(await realpath(folder).catch(() => folder), basename(file));
+  return join(realPath(folder) ?? folder, basename(file));
 }
 
 function describeUnusableFiles(found: readonly UnusableFile[]): string[] {
@@ -224,8 +224,8 @@ function describeUnusableFiles(found: readonly UnusableFile[]): string[] {
 }
 
 /** The name of the document without its extension: that of the folder, or of the source. */
-export async function projectName(path: string): Promise<string> {
-  if (!(await isFolder(path))) return basename(path, extname(path));
+export function projectName(path: string): string {
+  if (!isFolder(path)) return basename(path, extname(path));
   return basename(resolve(path)) || basename(SOURCE_PATH, extname(SOURCE_PATH));
 }
 

@@ -1,5 +1,4 @@
 /** Follows the paths in the sources of a project: adds the files that they lead to, and says which lead to none. */
-import { readdir } from "node:fs/promises";
 import { join, posix, relative, resolve } from "node:path";
 import { closestPath, didYouMean } from "../../data-schema/similar-name.ts";
 import { suggestFileKey } from "../../document/file-key-suggestion.ts";
@@ -8,8 +7,10 @@ import { computingFunctions, readPaths, readsOf } from "../../template/reads.ts"
 import { parseTemplate } from "../../template/syntax-tree.ts";
 import type { CollectedFiles } from "../files/collected-files.ts";
 import { NamedFiles } from "../files/computed-paths.ts";
-import { keyOf, readNamed, statNow } from "../files/folder.ts";
+import { isFile, walk } from "../files/disk.ts";
+import { keyOf, readNamed } from "../files/folder.ts";
 import { type SendingRules, whyNotSent } from "../files/unexpected-files.ts";
+import { isUsual } from "./folder-files.ts";
 import { leadsTo, type OutsidePath, rootThatHas } from "./root.ts";
 
 export interface ReadingProject {
@@ -48,7 +49,7 @@ interface MissingFile extends OutsidePath {
 const MAX_OUTSIDE = 1000;
 
 /** Adds the files that the source names, then the files that these name, and so on. */
-export async function followPaths(project: ReadingProject, files: CollectedFiles): Promise<FollowedPaths> {
+export function followPaths(project: ReadingProject, files: CollectedFiles): FollowedPaths {
   const { root, sourceKey, source, inputs, show, rules } = project;
   const missing: MissingFile[] = [];
   const outside: OutsidePath[] = [];
@@ -85,15 +86,15 @@ export async function followPaths(project: ReadingProject, files: CollectedFiles
       let bytes = files.get(target);
       if (bytes === undefined) {
         if (absent.has(target)) continue;
-        if (!statNow(join(root, target))?.isFile()) {
+        if (!isFile(join(root, target))) {
           absent.add(target);
           continue;
         }
-        const why = await whyNotSent(target, isRead.has(literal), rules);
+        const why = whyNotSent(target, isRead.has(literal), rules);
         if (why !== null && isRead.has(literal)) refused.set(target, why);
         else if (why !== null) onlyMentioned.add(target);
         if (why !== null) continue;
-        bytes = await readNamed(join(root, target), target, root);
+        bytes = readNamed(join(root, target), target, root);
         files.set(target, bytes);
       }
       follow(target, bytes);
@@ -110,25 +111,23 @@ export async function followPaths(project: ReadingProject, files: CollectedFiles
   }
   for (const [key, bytes] of files) named.addWords(key, bytes);
   for (const key of files.keys()) onlyMentioned.delete(key);
-  return { warnings: await describeMissingFiles(missing, root), outside, onlyMentioned, computing, named };
+  return { warnings: describeMissingFiles(missing, root), outside, onlyMentioned, computing, named };
 }
 
 const MAX_MISSING = 20;
 
-async function describeMissingFiles(missing: readonly MissingFile[], root: string): Promise<string[]> {
+function describeMissingFiles(missing: readonly MissingFile[], root: string): string[] {
   if (missing.length === 0) return [];
-  const nearby = await nearbyFiles(root);
+  const nearby = nearbyFiles(root);
   const named = missing.slice(0, MAX_MISSING);
-  const sentences = await Promise.all(
-    named.map(async ({ what, target, why, ...outside }) => {
-      const place = target === null ? "is above the root" : "does not exist";
-      if (why !== undefined) return `${what} ${why}: to send it, name it with --files.`;
-      if (target !== null && nearby.includes(target)) return `${what} is not a file that can be read.`;
-      const wider = rootThatHas(root, outside);
-      if (wider !== null) return `${what} is above the root; --root ${relative("", wider) || "."} reaches it.`;
-      return `${what} ${place}.${target === null ? "" : didYouMean(spelledOtherwise(target, nearby) ?? closestPath(target, nearby))}`;
-    }),
-  );
+  const sentences = named.map(({ what, target, why, ...outside }) => {
+    if (why !== undefined) return `${what} ${why}: to send it, name it with --files.`;
+    if (target !== null && nearby.includes(target)) return `${what} is not a file that can be read.`;
+    const wider = rootThatHas(root, outside);
+    if (wider !== null) return `${what} is above the root; --root ${relative("", wider) || "."} reaches it.`;
+    if (target === null) return `${what} is above the root.`;
+    return `${what} does not exist.${didYouMean(spelledOtherwise(target, nearby) ?? closestPath(target, nearby))}`;
+  });
   const more = missing.length - MAX_MISSING;
   return more > 0 ? [...sentences, `Of the files that the sources read, ${more} more do not exist.`] : sentences;
 }
@@ -143,18 +142,7 @@ function spelledOtherwise(key: string, nearby: readonly string[]): string | null
 const MAX_NEARBY = 2000;
 
 /** The keys of files below a folder, the shallow ones first. Hidden files and node_modules are left out. */
-export async function nearbyFiles(root: string): Promise<string[]> {
-  const files: string[] = [];
-  const folders = [""];
-  let seen = 0;
-  for (let folder = folders.shift(); folder !== undefined && seen < MAX_NEARBY; folder = folders.shift()) {
-    for (const entry of await readdir(join(root, folder), { withFileTypes: true }).catch(() => [])) {
-      if (++seen > MAX_NEARBY) break;
-      if (entry.name.startsWith(".") || entry.name === "node_modules") continue;
-      const key = posix.join(folder, entry.name);
-      if (entry.isDirectory()) folders.push(key);
-      else files.push(key);
-    }
-  }
-  return files;
+export function nearbyFiles(root: string): readonly string[] {
+  const { files, others } = walk(root, { maxEntries: MAX_NEARBY, isWanted: isUsual });
+  return [...files, ...others];
 }

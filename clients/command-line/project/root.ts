@@ -2,11 +2,11 @@
  * The root of a project, in Typst's meaning: paths that begin with `/` start there, and nothing outside of it is read. It
  * is the folder of the source, the one of `--root`, or one above the source that a project has marked as its own.
  */
-import { realpath, stat } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { homeFolder } from "../../../typst/cache-folder.mjs";
 import { CommandError } from "../exit-codes.ts";
-import { isBelow, isFolder, statNow } from "../files/folder.ts";
+import { isFolder, isThere, realPath, statOf } from "../files/disk.ts";
+import { isBelow } from "../files/folder.ts";
 import { IGNORE_FILE } from "../files/ignore-rules.ts";
 import { printableLine } from "../terminal.ts";
 
@@ -28,11 +28,11 @@ export interface OutsidePath {
  *
  * @throws CommandError when it does not hold the source, or is the whole file system
  */
-export async function namedRoot(named: string, folder: string, sourceName: string): Promise<string> {
+export function namedRoot(named: string, folder: string, sourceName: string): string {
   const shown = printableLine(named);
-  if (!(await isFolder(named))) throw new CommandError(`--root ${shown} is not a folder.`);
   // `..` after a link leads above the target of the link, as in Typst and the shell.
-  const root = await realpath(named);
+  const root = realPath(named);
+  if (root === null || !isFolder(root)) throw new CommandError(`--root ${shown} is not a folder.`);
   if (isWholeSystem(root)) {
     throw new CommandError(`--root ${shown} is the whole file system: name the folder of the project.`);
   }
@@ -47,8 +47,8 @@ function isWholeSystem(folder: string): boolean {
 }
 
 /** Whether a folder that nobody has named is no project: the home folder, or one that holds it. */
-async function isTooWide(folder: string): Promise<boolean> {
-  const home = await realpath(homeFolder()).catch(() => homeFolder());
+function isTooWide(folder: string): boolean {
+  const home = realPath(homeFolder()) ?? homeFolder();
   return isWholeSystem(folder) || isBelow(folder, home);
 }
 
@@ -58,13 +58,12 @@ async function isTooWide(folder: string): Promise<boolean> {
  *
  * @param folder without links
  */
-export async function markedFoldersAbove(folder: string): Promise<string[]> {
-  const { uid } = await stat(folder);
+export function markedFoldersAbove(folder: string): string[] {
+  const owner = statOf(folder)?.uid;
   const marked: string[] = [];
   for (let inner = folder; !isThere(join(inner, REPOSITORY)); inner = dirname(inner)) {
     const above = dirname(inner);
-    const owner = (await stat(above).catch(() => null))?.uid;
-    if (owner !== uid || (await isTooWide(above))) break;
+    if (statOf(above)?.uid !== owner || isTooWide(above)) break;
     if (MARKS.some((name) => isThere(join(above, name)))) marked.push(above);
   }
   return marked;
@@ -89,8 +88,4 @@ export function rootThatHas(root: string, path: OutsidePath): string | null {
     if (leadsTo(above, path)) return above;
   }
   return null;
-}
-
-function isThere(path: string): boolean {
-  return statNow(path) !== undefined;
 }

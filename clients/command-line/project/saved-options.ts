@@ -9,7 +9,8 @@ import { readOutput } from "../../../rules/output-reader.ts";
 import { ValidationErrorList } from "../../../rules/validation-errors.ts";
 import { OPTIONS_PATH, readSavedOptions, SOURCE_PATH } from "../../document/saved-draft.ts";
 import { CommandError } from "../exit-codes.ts";
-import { isFile, isFolder, projectFolder, readNamed, sizeOf } from "../files/folder.ts";
+import { isFile, isFolder, statOf } from "../files/disk.ts";
+import { projectFolder, readNamed } from "../files/folder.ts";
 import { type OutputFlags, placeExtension } from "../output-options.ts";
 import { printableLine, say } from "../terminal.ts";
 
@@ -22,8 +23,8 @@ interface NamedFlags extends OutputFlags {
 }
 
 /** Completes the options of the command line, and says by which. @throws CommandError for an invalid file */
-export async function completeFlags<Flags extends NamedFlags>(source: string, named: Flags): Promise<Flags> {
-  const saved = await savedOutput(source);
+export function completeFlags<Flags extends NamedFlags>(source: string, named: Flags): Flags {
+  const saved = savedOutput(source);
   if (saved === null) return named;
   const format = namedFormat(named);
   const isOfFormat = format === "zip" ? saved.format !== "pdf" : format === null || format === saved.format;
@@ -35,13 +36,13 @@ export async function completeFlags<Flags extends NamedFlags>(source: string, na
   return { ...flags, ...named };
 }
 
-async function savedOutput(source: string): Promise<Output | null> {
-  const folder = await projectFolder(source);
+function savedOutput(source: string): Output | null {
+  const folder = projectFolder(source);
   const path = join(folder, OPTIONS_PATH);
-  const isOfDraft = (await isFolder(source)) || basename(source) === SOURCE_PATH;
-  if (!isOfDraft || !(await isFile(path))) return null;
-  if ((await sizeOf(path)) > MAX_BYTES) throw makeUnfitError(`it has more than ${MAX_BYTES} bytes`);
-  const saved = readSavedOptions((await readNamed(path, OPTIONS_PATH, folder)).toString("utf8"));
+  const isOfDraft = isFolder(source) || basename(source) === SOURCE_PATH;
+  if (!isOfDraft || !isFile(path)) return null;
+  if ((statOf(path)?.size ?? 0) > MAX_BYTES) throw makeUnfitError(`it has more than ${MAX_BYTES} bytes`);
+  const saved = readSavedOptions(readNamed(path, OPTIONS_PATH, folder).toString("utf8"));
   if (saved === null) throw makeUnfitError("it is not a JSON object");
   const errors = new ValidationErrorList();
   const output = readOutput(new JsonCursor(new TextEncoder().encode(JSON.stringify(saved))), errors);

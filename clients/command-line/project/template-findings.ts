@@ -56,7 +56,7 @@ export interface ProjectFlags {
 }
 
 /** The project of a command, ready to be sent or compiled. @throws CommandError as `collectProject` and `handOver` do */
-export async function openProject(
+export function openProject(
   source: string,
   { root, files: patterns = [], input: inputs, dataAsInput }: ProjectFlags,
   {
@@ -67,8 +67,8 @@ export async function openProject(
     readonly givenBy: HandedOver["data"];
     readonly isStrict: boolean;
   },
-): Promise<Project> {
-  const project = await collectProject(source, { ...named, root, inputs, patterns });
+): Project {
+  const project = collectProject(source, { ...named, root, inputs, patterns });
   const doing = named.command === "render" ? "sent" : "compiled";
   return handOver(project, { inputs, dataInput: dataAsInput, data: givenBy, isStrict }, doing);
 }
@@ -79,7 +79,7 @@ export function openDocumentProject(
   flags: ProjectFlags & { readonly data?: string | undefined; readonly strict?: true | undefined },
   command: "render" | "check",
   place: string | undefined,
-): Promise<Project> {
+): Project {
   const data = flags.data === undefined ? [] : [flags.data];
   const leaveOut = [place ?? [], data].flat().filter((path) => path !== STANDARD_INPUT);
   const givenBy = flags.data === undefined ? null : "--data";
