@@ -15,7 +15,6 @@ import { shareCapabilities } from "./gathered/common-capabilities.ts";
 import { type GatheredMetrics, shareMetrics } from "./gathered/metrics.ts";
 import type { SharedAnswer } from "./gathered/shared-answer.ts";
 import { RequestRecord } from "./log/request-record.ts";
-import { writeLine } from "./log/write-line.ts";
 import type { ClientRequest, Platform } from "./platform/platform.ts";
 import { type EdgeSettings, readEdgeSettings } from "./settings.ts";
 
@@ -78,21 +77,19 @@ export function deploymentOf({ platform }: Pick<EdgeContext, "platform">): Deplo
   const settings = readEdgeSettings(platform.settings);
   const counts = new EdgeCounts();
   const { services } = settings.backends;
-  const lookUp =
-    services.length === 0 ? () => Promise.reject(new Error("no service")) : platform.openLookup(settings.nameServers);
+  const lookUp = services.length === 0 ? async () => [] : platform.openLookup(settings.nameServers);
   const pool = new BackendPool(settings.backends, {
     clock: MONOTONIC_CLOCK,
     open: (address) => {
       const backend = platform.openBackend(address, accessTokenFor(address, settings));
       return platform.isWholeEdge ? backend : counts.reportThrough(backend, settings.backendToken);
     },
-    lookUp: ({ service }) => lookUp(service),
+    lookUp,
     onChange: (backends) => backendChoice.keep(backends),
-    report: ({ service }, news) => {
-      const { logRequests } = settings;
+    report: (service, news) => {
       if (typeof news !== "string")
-        writeLine(platform, logRequests, "info", { message: "the backends have changed", service, ...news });
-      else writeLine(platform, logRequests, "warn", { message: "backends are not found", service, cause: news });
+        platform.writeLog("info", { message: "the backends have changed", service, ...news });
+      else platform.writeLog("warn", { message: "backends are not found", service, cause: news });
     },
   });
   const backendChoice = new BackendChoice(pool.backends);
@@ -116,7 +113,7 @@ export function deploymentOf({ platform }: Pick<EdgeContext, "platform">): Deplo
     ),
     commonCapabilities: shareCapabilities(
       pool,
-      (line) => writeLine(platform, settings.logRequests, "warn", line),
+      (line) => platform.writeLog("warn", line),
       platform.memoryBounds?.gatheredBytes,
     ),
     constraints: null,
@@ -146,12 +143,4 @@ export function servedMethods(context: EdgeContext): string | null {
     (path === METRICS_PATH && settingsOf(context).metricsAccess.kind === "off") ||
     (path === SECURITY_TEXT_PATH && settingsOf(context).securityContacts.length === 0);
   return isOff ? null : allowedMethods(ALL_EDGE_ROUTES, path);
-}
-
-/** Has the backends that DNS names looked up again if it is time, and waits until one is known. */
-export async function renewBackends(context: EdgeContext): Promise<void> {
-  const { pool, settings } = deploymentOf(context);
-  if (settings.backends.services.length === 0) return;
-  context.request.inBackground(pool.renew());
-  await pool.wait();
 }

@@ -182,11 +182,7 @@ function isWebOrigin(text: string): boolean {
 }
 
 export function readLogRequests(text: string | undefined): RequestLogging {
-  const logging = parseLogRequests(text || "object");
+  const logging = REQUEST_LOGGINGS.find((known) => known === (text || "object"));
   if (logging !== undefined) return logging;
   throw new SettingError(`SERVICE_LOG_REQUESTS must be one of ${REQUEST_LOGGINGS.join(", ")}.`);
-}
-
-export function parseLogRequests(value: unknown): RequestLogging | undefined {
-  return REQUEST_LOGGINGS.find((known) => known === value);
 }

@@ -113,3 +113,9 @@ export function parseForwardedPrefix(text: string | null | undefined): string {
   const prefix = text ?? "";
   return prefix.length <= MAX_PREFIX_LENGTH && PREFIX.test(prefix) ? prefix.replace(/\/$/, "") : "";
 }
+
+/** Whether a client has one of these, by the weak comparison of RFC 9110, section 13.1.2. @param entityTags strong ones, with their quotes */
+export function namesEntityTag(ifNoneMatch: string | null, ...entityTags: readonly string[]): boolean {
+  if (ifNoneMatch === null) return false;
+  return ifNoneMatch.trim() === "*" || (ifNoneMatch.match(/"[^"]*"/g) ?? []).some((tag) => entityTags.includes(tag));
+}

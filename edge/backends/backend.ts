@@ -1,8 +1,8 @@
 /** What is asked of backends beside renders, and what they are told with every request. */
 import { formatEdgeReport } from "../../protocol/edge-counts.ts";
 import { BACKEND_TOKEN_HEADER, EDGE_COUNTS_HEADER } from "../../protocol/headers.ts";
-import { MONOTONIC_CLOCK } from "../clock.ts";
-import type { Backend } from "../platform/platform.ts";
+import { MONOTONIC_CLOCK, waitAtMost } from "../clock.ts";
+import type { Backend, BackendAnswer, BackendRequest, PassedBody } from "../platform/platform.ts";
 
 /**
  * What the edge counts of its own answers, since its start. Where it runs in many isolates, whose counts nobody could gather, it
@@ -43,17 +43,40 @@ export class EdgeCounts {
   }
 }
 
-/** A small document, bounded in size and time; null without one. */
-export async function fetchText(
+interface Bounds {
+  readonly maxBytes: number;
+  readonly timeoutMilliseconds: number;
+}
+
+/** Asks a backend for something short. The text is null if it is longer, or does not come in time. Rejects if no answer begins. */
+export async function ask(
   backend: Backend,
-  path: string,
-  { maxBytes, timeoutMilliseconds }: { readonly maxBytes: number; readonly timeoutMilliseconds: number },
-): Promise<string | null> {
+  request: Omit<BackendRequest, "signal">,
+  { maxBytes, timeoutMilliseconds }: Bounds,
+): Promise<{ readonly answer: BackendAnswer; readonly text: string | null }> {
   const deadline = MONOTONIC_CLOCK.now() + timeoutMilliseconds;
+  const answer = await backend.send({ ...request, signal: AbortSignal.timeout(timeoutMilliseconds) });
+  return { answer, text: answer.body === null ? "" : await readText(answer.body, maxBytes, deadline) };
+}
+
+async function readText(body: PassedBody, maxBytes: number, deadline: number): Promise<string | null> {
+  const decoder = new TextDecoder();
+  let text = "";
+  for (let bytes = 0; bytes <= maxBytes; ) {
+    const piece = await waitAtMost(body.next(), deadline - MONOTONIC_CLOCK.now());
+    if (piece === null) return text + decoder.decode();
+    if (piece === "late") break;
+    bytes += piece.length;
+    text += decoder.decode(piece, { stream: true });
+  }
+  body.discard();
+  return null;
+}
+
+/** A document of a backend; null without one. */
+export async function fetchText(backend: Backend, path: string, bounds: Bounds): Promise<string | null> {
   try {
-    const signal = AbortSignal.timeout(timeoutMilliseconds);
-    const answer = await backend.send({ method: "GET", path, headers: {}, body: null, signal });
-    const text = await answer.readText(maxBytes, deadline);
+    const { answer, text } = await ask(backend, { method: "GET", path, headers: {}, body: null }, bounds);
     return answer.status >= 200 && answer.status < 300 ? text : null;
   } catch {
     return null;

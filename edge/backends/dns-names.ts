@@ -14,11 +14,8 @@ export interface SrvRecord {
   readonly address: string | null;
 }
 
-export type SrvAnswer =
-  | { readonly kind: "records"; readonly records: readonly SrvRecord[] }
-  /** There is no such name, or it has no usable record. */
-  | { readonly kind: "none" }
-  | { readonly kind: "failed"; readonly reason: string };
+/** The usable records of a name, none if there is no such name, or why they are not known. */
+export type SrvAnswer = readonly SrvRecord[] | string;
 
 /** Whether a name can be asked for: labels of visible ASCII characters within the limits of DNS. */
 export function isDnsName(name: string): boolean {

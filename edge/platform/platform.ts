@@ -38,7 +38,9 @@ export interface Answer {
 export interface PassedBody {
   /** The same, broken off after so many bytes. @param report is called if there are more */
   limitTo(maxBytes: number, report: () => void): PassedBody;
-  /** To be called for one that no client gets: otherwise it keeps a connection. */
+  /** The next bytes, for the edge itself; null at the end. Rejects where they break off. */
+  next(): Promise<Uint8Array | null>;
+  /** To be called for one that is not read to its end: otherwise it keeps a connection. */
   discard(): void;
 }
 
@@ -59,8 +61,6 @@ export interface BackendAnswer {
   readonly status: number;
   readonly headers: HeaderFields;
   readonly body: PassedBody | null;
-  /** The text of the body; null if it is longer than `maxBytes`, or not there by the deadline. The rest is then not read. */
-  readText(maxBytes: number, deadline: number): Promise<string | null>;
 }
 
 /** A server that renders. What decides only tells it apart from others, and sends nothing. */
@@ -95,7 +95,7 @@ export interface Platform {
   staticFile(path: string, request: ClientRequest): Promise<Answer>;
   /** Whether a caller may send another request now; null where nothing counts them. */
   readonly rateLimiter: { limit(options: { readonly key: string }): Promise<{ readonly success: boolean }> } | null;
-  writeLog(level: LogLevel, line: object | string): void;
+  writeLog(level: LogLevel, line: object): void;
   /** What is told of the request under way beside its log line; null if nothing is. */
   requestObserver(): ((line: RequestLine) => void) | null;
 }

@@ -22,24 +22,24 @@ import {
 import { NEXT_STEPS } from "../../rules/causes.ts";
 import type { Problem } from "../../rules/problem.ts";
 import { longestAnswerMilliseconds } from "../../rules/render-time.ts";
+import { ask } from "../backends/backend.ts";
 import type { FailedAttempt } from "../backends/backend-answer.ts";
 import { RenderAttempts } from "../backends/render-attempts.ts";
 import { type Sending, tryBackends } from "../backends/try-backends.ts";
 import type { BodyReservation } from "../body/body-memory.ts";
-import { MONOTONIC_CLOCK } from "../clock.ts";
-import { deploymentOf, type EdgeContext, renewBackends } from "../context.ts";
+import { deploymentOf, type EdgeContext } from "../context.ts";
 import type { Backend, BackendAnswer, HeaderFields } from "../platform/platform.ts";
 import { logFailure, whenClientLeaves } from "./request-log.ts";
 
 /** A render of one empty page, which takes a backend some milliseconds. */
 const PROBE_BODY = '{"source":" "}';
-const MAX_PROBE_ANSWER_BYTES = 64 * 1024;
+const MAX_SIDE_ANSWER_BYTES = 64 * 1024;
 
 export async function forwardRender(context: EdgeContext, body: BodyReservation): Promise<BackendAnswer | Problem> {
-  const { settings, backendChoice } = deploymentOf(context);
+  const { settings, backendChoice, pool } = deploymentOf(context);
   const clock = context.clock;
   const deadline = clock.now() + settings.backendTimeoutSeconds * 1000;
-  await renewBackends(context);
+  await pool.ready();
   const attempts = new RenderAttempts(backendChoice, deadline, body.bytes?.length ?? 0, Math.random);
   context.record.failures = attempts.failures;
   const answer = await tryBackends<BackendAnswer>({
@@ -87,23 +87,16 @@ function send(
 }
 
 async function askLoad(backend: Backend, timeoutMilliseconds: number): Promise<BackendLoad | null> {
-  const signal = AbortSignal.timeout(timeoutMilliseconds);
-  const answer = await backend.send({ method: "GET", path: "/ready", headers: {}, body: null, signal });
-  answer.body?.discard();
+  const request = { method: "GET", path: "/ready", headers: {}, body: null } as const;
+  const { answer } = await ask(backend, request, { maxBytes: MAX_SIDE_ANSWER_BYTES, timeoutMilliseconds });
   return answer.status === 200 ? parseBackendLoad(answer.headers.get(LOAD_HEADER)) : null;
 }
 
 /** No caller controls this render, so whatever but a file comes back is the fault of the backend. */
 async function sendProbe(context: EdgeContext, backend: Backend, timeoutMilliseconds: number): Promise<BackendAnswer> {
-  const deadline = MONOTONIC_CLOCK.now() + timeoutMilliseconds;
-  const answer = await backend.send({
-    method: "POST",
-    path: "/v1/render",
-    headers: commonHeaders(context, crypto.randomUUID(), PROBE_CALLER, timeoutMilliseconds),
-    body: PROBE_BODY,
-    signal: AbortSignal.timeout(timeoutMilliseconds),
-  });
-  const text = await answer.readText(MAX_PROBE_ANSWER_BYTES, deadline);
+  const headers = commonHeaders(context, crypto.randomUUID(), PROBE_CALLER, timeoutMilliseconds);
+  const request = { method: "POST", path: "/v1/render", headers, body: PROBE_BODY } as const;
+  const { answer, text } = await ask(backend, request, { maxBytes: MAX_SIDE_ANSWER_BYTES, timeoutMilliseconds });
   if (text === null) throw new Error("the answer is too long or too slow");
   return answer;
 }

@@ -1,21 +1,20 @@
 /** Writes the edge's log lines: one for each request at its end, and one for each failure. */
 import { deploymentOf, type EdgeContext } from "../context.ts";
-import { writeLine } from "../log/write-line.ts";
 import type { Answer } from "../platform/platform.ts";
-import { parseLogRequests, type RequestLogging } from "../settings.ts";
 
 /** Writes the log line of a request once, and tells what observes requests. @param answer null if the client left before it */
 export function endRequest(context: EdgeContext, answer: Answer | null): void {
   const { platform, record } = context;
-  const logging = loggingOf(context);
+  // Read by itself: a deployment whose settings are not valid logs its answers as well.
+  const isLogged = platform.settings.SERVICE_LOG_REQUESTS !== "none";
   const observe = platform.requestObserver();
   if (!record.end()) return;
   countForMetrics(context);
-  if (logging === "none" && observe === null) return;
+  if (!isLogged && observe === null) return;
   record.caller = context.caller ?? undefined;
   const line = record.toLine(context.request, context.path, context.requestId, answer);
   observe?.(line);
-  if (logging !== "none") writeLine(platform, logging, "log", line);
+  if (isLogged) platform.writeLog("log", line);
 }
 
 /** Counts why the request is refused, and how attempts failed. */
@@ -44,13 +43,7 @@ export function whenClientLeaves(context: EdgeContext, callback: () => void): ()
 }
 
 export function logFailure(context: EdgeContext, level: "error" | "warn", line: object): void {
-  writeLine(context.platform, loggingOf(context), level, { requestId: context.requestId, ...line });
-}
-
-/** A deployment whose settings are not valid logs its answers as well, so this setting is then read alone. */
-function loggingOf(context: EdgeContext): RequestLogging {
-  const { SERVICE_LOG_REQUESTS } = context.platform.settings;
-  return knownDeployment(context)?.settings.logRequests ?? parseLogRequests(SERVICE_LOG_REQUESTS) ?? "object";
+  context.platform.writeLog(level, { requestId: context.requestId, ...line });
 }
 
 /** Null while a setting is not valid. */

@@ -1,7 +1,8 @@
 /** The documents that the edge makes of its settings and of what its backends say. */
+import { namesEntityTag } from "../../protocol/headers.ts";
 import { constraintsDocument } from "../../rules/constraints.ts";
 import { serviceUnavailable } from "../../rules/problem.ts";
-import { deploymentOf, type EdgeContext, renewBackends } from "../context.ts";
+import { deploymentOf, type EdgeContext } from "../context.ts";
 import { formatMetrics } from "../gathered/metrics.ts";
 import type { WaitingRequest } from "../gathered/shared-answer.ts";
 import type { Answer } from "../platform/platform.ts";
@@ -26,14 +27,8 @@ const tagged = new WeakMap<object, TaggedJson>();
 async function answerJson({ request }: EdgeContext, document: object, cacheControl: string): Promise<Answer> {
   const { body, etag } = tagged.get(document) ?? (await tagJson(document));
   const headers = { ETag: etag, "Cache-Control": cacheControl };
-  if (isListed(etag, request.headers.get("If-None-Match"))) return { status: 304, headers, body: null };
+  if (namesEntityTag(request.headers.get("If-None-Match"), etag)) return { status: 304, headers, body: null };
   return { status: 200, headers: { ...headers, "Content-Type": "application/json" }, body };
-}
-
-/** The weak comparison of RFC 9110, section 13.1.2. */
-function isListed(entityTag: string, ifNoneMatch: string | null): boolean {
-  if (ifNoneMatch === null) return false;
-  return ifNoneMatch.trim() === "*" || (ifNoneMatch.match(/"[^"]*"/g) ?? []).some((tag) => tag === entityTag);
 }
 
 async function tagJson(document: object): Promise<TaggedJson> {
@@ -59,8 +54,9 @@ export function answerConstraints(context: EdgeContext): Promise<Answer> {
 }
 
 export async function answerCapabilities(context: EdgeContext): Promise<Answer> {
-  await renewBackends(context);
-  const document = await deploymentOf(context).commonCapabilities.get(waitingRequest(context));
+  const { pool, commonCapabilities } = deploymentOf(context);
+  await pool.ready();
+  const document = await commonCapabilities.get(waitingRequest(context));
   // No backend has answered lately. An empty list would claim that there are no fonts.
   if (document === null) return problemAnswer(context, serviceUnavailable("no_backend_answered"));
   // Fonts and packages change only with a deployment, and every caller gets the same document.
@@ -69,8 +65,8 @@ export async function answerCapabilities(context: EdgeContext): Promise<Answer> 
 
 /** `GET /metrics`. A backend that is down does not fail the scrape: it shows as `service_origin_up 0`. */
 export async function answerMetrics(context: EdgeContext): Promise<Answer> {
-  await renewBackends(context);
-  const { metrics, counts } = deploymentOf(context);
+  const { pool, metrics, counts } = deploymentOf(context);
+  await pool.ready();
   const gathered = await metrics.get(waitingRequest(context));
   const text = formatMetrics(gathered, context.platform.isWholeEdge ? counts : null);
   const headers = { "Content-Type": "text/plain; version=0.0.4; charset=utf-8", "Cache-Control": "no-store" };

@@ -1,7 +1,6 @@
 /** Fetches from backends: a URL, a binding of the Worker or an instance of a container. */
 import { SettingError } from "../../../rules/settings.ts";
 import type { AccessToken, BackendAddress } from "../../backends/backend-address.ts";
-import { MONOTONIC_CLOCK, waitAtMost } from "../../clock.ts";
 import type { Backend, BackendAnswer, BackendRequest } from "../platform.ts";
 import { StreamedAnswer } from "./exchange.ts";
 import { sendBody } from "./send-body.ts";
@@ -47,10 +46,10 @@ function openFetch(
 async function send(
   fetchFrom: Fetch,
   { method, path, headers, body, signal, reportTaken }: BackendRequest,
-): Promise<FetchedAnswer> {
+): Promise<BackendAnswer> {
   const init: RequestInit = { method, headers, redirect: "manual", signal };
   if (body !== null) init.body = typeof body === "string" ? body : streamOf(body, reportTaken ?? (() => {}));
-  return new FetchedAnswer(await fetchFrom(path, init));
+  return toBackendAnswer(await fetchFrom(path, init));
 }
 
 function streamOf(bytes: Uint8Array<ArrayBuffer>, reportTaken: NonNullable<BackendRequest["reportTaken"]>) {
@@ -61,40 +60,8 @@ function streamOf(bytes: Uint8Array<ArrayBuffer>, reportTaken: NonNullable<Backe
   return readable;
 }
 
-export class FetchedAnswer implements BackendAnswer {
-  readonly status: number;
-  readonly headers: Headers;
-  readonly body: StreamedAnswer | null;
-
-  constructor({ status, headers, body }: Response) {
-    this.status = status;
-    this.headers = headers;
-    this.body = body === null ? null : new StreamedAnswer(body);
-  }
-
-  readText(maxBytes: number, deadline: number): Promise<string | null> {
-    return this.body === null ? Promise.resolve("") : readBoundedText(this.body.stream, maxBytes, deadline);
-  }
-}
-
-export async function readBoundedText(
-  body: ReadableStream<Uint8Array>,
-  maxBytes: number,
-  deadline: number,
-): Promise<string | null> {
-  const reader = body.getReader();
-  const decoder = new TextDecoder();
-  let text = "";
-  for (let size = 0; ; ) {
-    const reading = await waitAtMost(reader.read(), deadline - MONOTONIC_CLOCK.now());
-    if (reading === "late") break;
-    if (reading.done) return text + decoder.decode();
-    size += reading.value.length;
-    if (size > maxBytes) break;
-    text += decoder.decode(reading.value, { stream: true });
-  }
-  await reader.cancel();
-  return null;
+export function toBackendAnswer({ status, headers, body }: Response): BackendAnswer {
+  return { status, headers, body: body === null ? null : new StreamedAnswer(body) };
 }
 
 function addAccessToken(init: RequestInit, accessToken: AccessToken | null): RequestInit {

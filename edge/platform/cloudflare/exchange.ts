@@ -106,6 +106,7 @@ export class StreamedBody implements BodyReader {
 
 export class StreamedAnswer implements PassedBody {
   readonly stream: ReadableStream<Uint8Array>;
+  #reader: ReadableStreamDefaultReader<Uint8Array> | null = null;
 
   constructor(stream: ReadableStream<Uint8Array>) {
     this.stream = stream;
@@ -124,8 +125,14 @@ export class StreamedAnswer implements PassedBody {
     return new StreamedAnswer(this.stream.pipeThrough(limit));
   }
 
+  async next(): Promise<Uint8Array | null> {
+    this.#reader ??= this.stream.getReader();
+    const { value } = await this.#reader.read();
+    return value ?? null;
+  }
+
   discard(): void {
-    this.stream.cancel().catch(() => {});
+    (this.#reader ?? this.stream).cancel().catch(() => {});
   }
 }
 

@@ -62,8 +62,9 @@ class Workers implements Platform {
     return this.settings.CALLER_RATE_LIMITER ?? null;
   }
 
-  writeLog(level: LogLevel, line: object | string): void {
-    console[level](line);
+  /** Workers Logs indexes the fields of an object. */
+  writeLog(level: LogLevel, line: object): void {
+    console[level](this.settings.SERVICE_LOG_REQUESTS === "json" ? JSON.stringify(line) : line);
   }
 
   requestObserver(): ((line: RequestLine) => void) | null {

@@ -5,8 +5,7 @@ import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from
 import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
 import { SettingError } from "../../../rules/settings.ts";
 import type { AccessToken, BackendAddress } from "../../backends/backend-address.ts";
-import { MONOTONIC_CLOCK } from "../../clock.ts";
-import type { Backend, BackendAnswer, BackendRequest, HeaderFields } from "../platform.ts";
+import type { Backend, BackendAnswer, BackendRequest } from "../platform.ts";
 import type { Capacity } from "./open-files.ts";
 import { ReadableBody } from "./readable-body.ts";
 
@@ -89,7 +88,7 @@ function exchange(
   request.on("error", reject);
   request.once("response", (answer) => {
     signal.removeEventListener("abort", abort);
-    if (answer.headers["content-encoding"] === undefined) return resolve(new ReceivedAnswer(answer));
+    if (answer.headers["content-encoding"] === undefined) return resolve(toBackendAnswer(answer));
     answer.destroy();
     reject(new Error("the answer has a Content-Encoding, which nobody asked for"));
   });
@@ -135,47 +134,20 @@ function writePieces(request: ClientRequest, body: Uint8Array, reportSome: () =>
   writeNext();
 }
 
-class ReceivedAnswer implements BackendAnswer {
-  readonly status: number;
-  readonly headers: HeaderFields;
-  readonly body: ReadableBody;
-  readonly #message: IncomingMessage;
-
-  constructor(message: IncomingMessage) {
-    this.#message = message;
-    this.status = message.statusCode ?? 0;
-    this.headers = {
+function toBackendAnswer(message: IncomingMessage): BackendAnswer {
+  // It may break off before anybody reads it.
+  message.on("error", () => {});
+  return {
+    status: message.statusCode ?? 0,
+    headers: {
       get: (name) => fieldOf(message, name),
       has: (name) => fieldOf(message, name) !== null,
-    };
-    this.body = new ReadableBody(
+    },
+    body: new ReadableBody(
       () => message,
       () => discard(message),
-    );
-    // It may break off before anybody reads it.
-    message.on("error", () => {});
-  }
-
-  readText(maxBytes: number, deadline: number): Promise<string | null> {
-    const { promise, resolve } = Promise.withResolvers<string | null>();
-    const message = this.#message;
-    const pieces: Buffer[] = [];
-    let bytes = 0;
-    const finish = (text: string | null) => {
-      clearTimeout(timer);
-      resolve(text);
-      if (!message.complete) message.destroy();
-    };
-    const timer = setTimeout(() => finish(null), Math.max(0, deadline - MONOTONIC_CLOCK.now()));
-    message.on("data", (piece: Buffer) => {
-      bytes += piece.length;
-      pieces.push(piece);
-      if (bytes > maxBytes) finish(null);
-    });
-    message.once("end", () => finish(bytes > maxBytes ? null : new TextDecoder().decode(Buffer.concat(pieces))));
-    message.once("close", () => finish(null));
-    return promise;
-  }
+    ),
+  };
 }
 
 /** Of these, Node keeps the first, and the others would be passed over in silence. */

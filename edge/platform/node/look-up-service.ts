@@ -5,7 +5,9 @@ import { SettingError } from "../../../rules/settings.ts";
 import { MAX_BACKENDS } from "../../backends/backend-address.ts";
 import { isDnsName, isHostName, type SrvAnswer, type SrvRecord } from "../../backends/dns-names.ts";
 
-const QUESTION_TIMEOUT_MILLISECONDS = 2000;
+/** Then it is sent once more: a request that waits for the first backend waits three seconds. */
+const QUESTION_TIMEOUT_MILLISECONDS = 1000;
+const TRIES = 2;
 const RESOLV_CONF = "/etc/resolv.conf";
 
 /** @param nameServers instead of the machine's, if there are any @throws SettingError when one is no address */
@@ -15,18 +17,18 @@ export function openLookup(nameServers: readonly string[]): (service: string) =>
     try {
       for (const name of fullNamesOf(service, await readFile(RESOLV_CONF, "utf8").catch(() => ""))) {
         const answer = await lookUp(openResolver(nameServers), name);
-        if (answer.kind !== "none") return answer;
+        if (answer.length > 0) return answer;
       }
-      return { kind: "none" };
+      return [];
     } catch (error) {
-      return { kind: "failed", reason: String(error) };
+      return String(error);
     }
   };
 }
 
 /** Each time: a machine that comes into another network has other name servers. */
 function openResolver(nameServers: readonly string[]): Resolver {
-  const resolver = new Resolver({ timeout: QUESTION_TIMEOUT_MILLISECONDS, tries: 1 });
+  const resolver = new Resolver({ timeout: QUESTION_TIMEOUT_MILLISECONDS, tries: TRIES });
   if (nameServers.length === 0) return resolver;
   try {
     resolver.setServers(nameServers);
@@ -38,18 +40,18 @@ function openResolver(nameServers: readonly string[]): Resolver {
   return resolver;
 }
 
-async function lookUp(resolver: Resolver, name: string): Promise<SrvAnswer> {
+async function lookUp(resolver: Resolver, name: string): Promise<SrvRecord[]> {
   const found = await resolver.resolveSrv(name).catch((error: NodeJS.ErrnoException) => {
     if (error.code === "ENOTFOUND" || error.code === "ENODATA") return [];
     throw error;
   });
   const named = found.map((record) => ({ host: record.name.toLowerCase(), port: record.port }));
   const usable = named.filter(({ host, port }) => port > 0 && isHostName(host)).slice(0, 2 * MAX_BACKENDS);
-  if (usable.length === 0) return { kind: "none" };
-  const records = usable.map(async ({ host, port }): Promise<SrvRecord> => {
-    return { host, port, address: await addressOf(resolver, host) };
-  });
-  return { kind: "records", records: await Promise.all(records) };
+  return Promise.all(
+    usable.map(async ({ host, port }) => {
+      return { host, port, address: await addressOf(resolver, host) };
+    }),
+  );
 }
 
 /** As a URL writes it; null to have it looked up at each connection. */

@@ -41,10 +41,10 @@ export class NodePlatform implements Platform {
     return this.#parts.files.answer(path, request);
   }
 
-  writeLog(level: LogLevel, line: object | string): void {
+  writeLog(level: LogLevel, line: object): void {
     const { stdout, stderr } = this.#parts;
     const output = level === "error" || level === "warn" ? stderr : stdout;
-    output.writeLine(`${typeof line === "string" ? line : JSON.stringify(line)}\n`);
+    output.writeLine(`${JSON.stringify(line)}\n`);
   }
 
   requestObserver(): null {

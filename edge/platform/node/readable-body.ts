@@ -8,6 +8,9 @@ export class ReadableBody implements PassedBody {
   readonly #discard: () => void;
   readonly #maxBytes: number;
   readonly #report: () => void;
+  /** What the edge itself reads. */
+  #source: Readable | null = null;
+  #pieces: AsyncIterator<Uint8Array> | null = null;
 
   /** @param open called once, if a client gets the bytes; else `discard` is */
   constructor(open: () => Readable, discard: () => void, maxBytes = Number.POSITIVE_INFINITY, report = () => {}) {
@@ -21,8 +24,17 @@ export class ReadableBody implements PassedBody {
     return new ReadableBody(this.#open, this.#discard, maxBytes, report);
   }
 
+  async next(): Promise<Uint8Array | null> {
+    const source = this.#source ?? this.#open();
+    this.#source = source;
+    this.#pieces ??= source[Symbol.asyncIterator]();
+    const { value } = await this.#pieces.next();
+    return value ?? null;
+  }
+
   discard(): void {
-    this.#discard();
+    if (this.#source === null) this.#discard();
+    else this.#source.destroy();
   }
 
   /**

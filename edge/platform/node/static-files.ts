@@ -6,6 +6,7 @@ import { createReadStream } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createGunzip } from "node:zlib";
+import { namesEntityTag } from "../../../protocol/headers.ts";
 import type { Answer, ClientRequest } from "../platform.ts";
 import { ReadableBody } from "./readable-body.ts";
 
@@ -54,7 +55,7 @@ export class StaticFiles {
       ...(codings.length > 0 && { Vary: "Accept-Encoding" }),
     };
     const tags = [null, ...codings].map((each) => formatEntityTag(entityTag, each));
-    if (isListed(tags, asked.get("If-None-Match"))) return { status: 304, headers, body: null };
+    if (namesEntityTag(asked.get("If-None-Match"), ...tags)) return { status: 304, headers, body: null };
     const form = forms[coding ?? "identity"];
     const own = {
       ...(coding !== null && { "Content-Encoding": coding }),
@@ -89,10 +90,4 @@ function parseAcceptedCodings(field: string | null): ReadonlySet<string> {
   return new Set(
     parts.filter((part) => !/;\s*q=0(?:\.0*)?\s*$/.test(part)).map((part) => part.replace(/;.*/, "").trim()),
   );
-}
-
-/** The weak comparison of RFC 9110, section 13.1.2. Our entity tags hold no comma. */
-function isListed(entityTags: readonly string[], ifNoneMatch: string | null): boolean {
-  if (ifNoneMatch === null) return false;
-  return ifNoneMatch.split(",").some((part) => ["*", ...entityTags].includes(part.trim().replace(/^W\//, "")));
 }

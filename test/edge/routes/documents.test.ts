@@ -4,7 +4,7 @@ import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { shareCapabilities } from "../../../edge/gathered/common-capabilities.ts";
 import type { SharedAnswer } from "../../../edge/gathered/shared-answer.ts";
-import { FetchedAnswer } from "../../../edge/platform/cloudflare/backend.ts";
+import { toBackendAnswer } from "../../../edge/platform/cloudflare/backend.ts";
 import app from "../../../edge/platform/cloudflare/worker.ts";
 import type { Backend } from "../../../edge/platform/platform.ts";
 import {
@@ -32,7 +32,7 @@ function fakeBackend(name: string, capabilities: Capabilities): FakeBackend {
     send: async ({ path }) => {
       expect(path).toBe(CAPABILITIES_PATH);
       fake.requests++;
-      return new FetchedAnswer(await fake.answer());
+      return toBackendAnswer(await fake.answer());
     },
   };
   return fake;
