@@ -68,18 +68,20 @@ describe("the number of files", () => {
   });
 
   describe("a key that is there again", () => {
-    /** A body with this many keys, and the last one again. */
-    const bodyWith = (count: number) => {
+    /** A body with this many keys, and one of them again. */
+    const bodyWith = (count: number, again = count - 1) => {
       const names = Array.from({ length: count }, (_, index) => `f${index}`);
-      const entries = [...names, names.at(-1)].map((name) => `"${name}":{"encoding":"text","content":""}`);
+      const entries = [...names, names[again]].map((name) => `"${name}":{"encoding":"text","content":""}`);
       return `{"source":"a","files":{${entries.join()}}}`;
     };
 
-    it.each([2, 3, 64, 65, 1024])("is named as a duplicate of key %i, whatever the deployment's cap", (count) => {
-      expect(problemOf(bodyWith(count), limitsWith({ max_inline_files: 2 }))).toMatchObject({
-        code: "invalid_request",
-        context: { errors: [{ loc: ["files", `f${count - 1}`], type: "duplicate_field" }] },
-      });
+    it.each([2, 3, 64, 65, 1024])("is named as a duplicate of one of %i, whatever the deployment's cap", (count) => {
+      for (const again of [0, count - 1]) {
+        expect(problemOf(bodyWith(count, again), limitsWith({ max_inline_files: 2 }))).toMatchObject({
+          code: "invalid_request",
+          context: { errors: [{ loc: ["files", `f${again}`], type: "duplicate_field" }] },
+        });
+      }
     });
 
     it("is counted as one more where it comes after 1024 others", () => {

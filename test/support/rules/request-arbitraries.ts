@@ -65,7 +65,7 @@ function written(text: string, ways: readonly number[]): string {
   return `"${characters.join("")}"`;
 }
 
-const ways = weighted([4, fc.constant([0])], [3, fc.array(fc.nat(3), { minLength: 1, maxLength: 5 })]);
+const ways = weighted<number[]>([4, fc.constant([0])], [3, fc.array(fc.nat(3), { minLength: 1, maxLength: 5 })]);
 const whitespace = weighted([8, fc.constant("")], [1, oneOf(" ", "\n", "\t", "\r\n", "  \n\t")]);
 
 /** JSON text of a string of the given texts. */
