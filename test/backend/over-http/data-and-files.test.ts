@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { KEY_RULES } from "../../../rules/files-rules.ts";
 import { DEFAULT_LIMITS } from "../../../rules/limits.ts";
 import { binaryFile, textFile } from "../../support/backend/request-files.ts";
-import { startSharedBackend, startTemporaryBackend } from "../../support/backend/test-backend.ts";
+import { startSharedBackend } from "../../support/backend/test-backend.ts";
 import { expectProblem } from "../../support/problems.ts";
 import { readPdf } from "../../support/readers/pdf-reader.ts";
 
@@ -27,35 +27,23 @@ describe("data", () => {
 
   it.each([
     ["null", "data == none"],
-    ['"text"', 'data == "text"'],
     ['""', 'data == ""'],
-    ["true", "data == true"],
     ["false", "data == false"],
-    ["[]", "data == ()"],
     ['[1,"a",null,[true]]', 'data == (1, "a", none, (true,))'],
-    ["{}", "data == (:)"],
-    ['{"a":{"b":{"c":1}}}', "data.a.b.c == 1"],
     ['{"":1,"with blank":2}', 'data.at("") == 1', 'data.at("with blank") == 2'],
     ['{"b":1,"a":2}', 'data.keys() == ("b", "a")'],
     ['"\\"\\\\\\/\\b\\f\\n\\r\\t"', 'data == "\\"\\\\/\\u{8}\\u{c}\\n\\r\\t"'],
-    ['"\\u00e9\\ud83d\\udcc4"', 'data == "é📄"'],
     ['"é📄 العربية"', 'data == "é📄 العربية"'],
     ['"#panic() $x$ */ //"', "data.len() == 18"],
     ['"\\u0000"', 'data == "\\u{0}"'],
   ])("keeps its structure and its texts: %s", (json, ...assertions) => expectData(json, ...assertions));
 
   it.each([
-    ["int", "0", "data == 0"],
-    ["int", "-1", "data == -1"],
     ["int", "9007199254740993", "data == 9007199254740993"],
-    ["int", "9223372036854775807", "data == 9223372036854775807"],
     ["int", "-9223372036854775808", "data == -9223372036854775807 - 1"],
     ["float", "1.0", "data == 1.0"],
-    ["float", "0.1", "data == 0.1"],
-    ["float", "1e3", "data == 1000.0"],
     ["float", "-0.0", "data == 0.0"],
     ["float", "1.7976931348623157e308", "data > 1e308"],
-    ["float", "5e-324", "data > 0.0"],
     ["float", "9223372036854775808", "data > 9.2e18"],
   ])("keeps the %s %s to its last digit", (type, json, assertion) =>
     expectData(json, `type(data) == ${type}`, assertion),
@@ -161,18 +149,6 @@ describe("files", () => {
     expect(key).toHaveLength(KEY_RULES.max_key_length - 1);
     await backend.renderFile({ source: `#assert(read("${key}") == "x")`, files: { [key]: textFile("x") } });
     await expect.poll(() => backend.projects()).toEqual([]);
-  });
-
-  it("may name as many folders as the space for them is reserved, and no more", async () => {
-    const deep = await startTemporaryBackend({ SERVICE_MAX_INLINE_FILES: "1024" });
-    const longest = Array.from({ length: 64 }, (_, index) => `t${index}/${"a/".repeat(252)}f`);
-    // 64 × 253 and as many more as there are up to 16,384.
-    const more = Array.from({ length: 16_384 - 64 * 253 }, (_, index) => `m${index}/f`);
-    const filesOf = (keys: readonly string[]) => Object.fromEntries(keys.map((key) => [key, textFile("")]));
-    await deep.renderFile({ source: "x", files: filesOf([...longest, ...more]) });
-    const answer = await deep.render({ source: "x", files: filesOf([...longest, ...more, "one/f"]) });
-    expect((await expectProblem(answer, "invalid_file_data")).context).toMatchObject({ key: "one/f" });
-    await expect.poll(() => deep.projects()).toEqual([]);
   });
 
   it("may have names that look like options, drafts or hidden files", async () => {

@@ -65,17 +65,12 @@ describe("renders beyond the cap", () => {
     // A time budget that is no number of milliseconds shortens no wait.
     const late = [{}, ...["-1", "1e2"].map((text) => ({ "X-Service-Patience-Milliseconds": text }))];
     const answers = late.map((headers) => backend.render(named("late"), { headers }));
-    const [refused = Response.error(), ...others] = await Promise.all(answers);
-    const seconds = (performance.now() - started) / 1000;
-    for (const answer of [refused, ...others]) {
+    for (const answer of await Promise.all(answers)) {
       expect(answer.headers.get("X-Service-Problem-Cause")).toBe("slots_busy");
+      const { context } = await expectProblem(answer, "render_queue_full");
+      expect(answer.headers.get("Retry-After")).toBe(String(context.retry_after));
     }
-    expect(seconds).toBeGreaterThan(0.95);
-    const { context } = await expectProblem(refused, "render_queue_full");
-    expect(context).toEqual({ retry_after: expect.any(Number) });
-    expect(context.retry_after).toBeGreaterThanOrEqual(1);
-    expect(refused.headers.get("Retry-After")).toBe(String(context.retry_after));
-    expect(await waiting(backend)).toBe(0);
+    expect((performance.now() - started) / 1000).toBeGreaterThan(0.95);
     await typst.signal("go");
     expect((await held).status).toBe(200);
     expect(await typst.read("served")).toBe("held\n");
@@ -100,22 +95,6 @@ describe("renders beyond the cap", () => {
 });
 
 describe("a client that leaves", () => {
-  it("while it waits frees its place and is never rendered", async () => {
-    const { backend, typst } = await heldBackend();
-    const leaving = new AbortController();
-    const { answer: held } = await enqueue(backend, "held");
-    const { answer: left } = await enqueue(backend, "left", leaving.signal);
-    const { answer: stays } = await enqueue(backend, "stays");
-    leaving.abort();
-    await expect(left).rejects.toThrow();
-    await expect.poll(() => waiting(backend)).toBe(1);
-    await typst.signal("go");
-    expect([(await held).status, (await stays).status]).toEqual([200, 200]);
-    expect(await typst.read("served")).toBe("held\nstays\n");
-    expect(await backend.metric("service_render_requests_total", { outcome: "client_gone" })).toBe(1);
-    await expect.poll(() => backend.projects()).toEqual([]);
-  });
-
   it("during its render stops Typst and frees the slot for the next client", async () => {
     const { backend, typst } = await heldBackend();
     const leaving = new AbortController();
@@ -133,18 +112,4 @@ describe("a client that leaves", () => {
     expect(await backend.metric("service_render_requests_total", { outcome: "ok" })).toBe(1);
     await expect.poll(() => backend.projects()).toEqual([]);
   });
-});
-
-it("a backend that is stopped serves the waiting renders before it closes, and accepts no others", async () => {
-  const { backend, typst } = await heldBackend();
-  const { answer: held } = await enqueue(backend, "held");
-  const { answer: queued } = await enqueue(backend, "queued");
-  backend.refuseRenders();
-  await expectProblem(await backend.render(named("late")), "service_unavailable");
-  expect(backend.underWay()).toBeGreaterThan(0);
-  await typst.signal("go");
-  expect([(await held).status, (await queued).status]).toEqual([200, 200]);
-  await expect.poll(() => backend.underWay()).toBe(0);
-  // A connection that is kept would keep the process from ending.
-  expect((await held).headers.get("Connection")).toBe("close");
 });
