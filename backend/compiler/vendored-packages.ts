@@ -14,7 +14,7 @@ export const PACKAGES_LOCK_NAME = "packages-lock.json";
 const PACKAGE_MANIFEST_NAME = "typst.toml";
 
 /** Bounds the work of a backend's start and the size of `/capabilities.json`. */
-export const MAX_VENDORED_PACKAGES = 1000;
+const MAX_VENDORED_PACKAGES = 1000;
 
 const sha256 = v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/));
 const specText = v.pipe(
@@ -64,7 +64,7 @@ export function packagePathIn(folder: string, { namespace, name, version }: Pack
 }
 
 /** Every NAMESPACE/NAME/VERSION with a manifest, sorted. @throws PackageFolderError if the folder cannot be read. */
-export async function listPackages(folder: string): Promise<PackageSpec[]> {
+export async function listPackages(folder: string, maxPackages = MAX_VENDORED_PACKAGES): Promise<PackageSpec[]> {
   const found: PackageSpec[] = [];
   try {
     for (const namespace of await namesIn(folder, PACKAGE_IDENTIFIER_PATTERN)) {
@@ -73,8 +73,8 @@ export async function listPackages(folder: string): Promise<PackageSpec[]> {
           const spec = { namespace, name, version };
           const manifest = await stat(join(packagePathIn(folder, spec), PACKAGE_MANIFEST_NAME)).catch(() => null);
           if (manifest?.isFile()) found.push(spec);
-          if (found.length > MAX_VENDORED_PACKAGES) {
-            throw new PackageFolderError(`${folder} holds more than ${MAX_VENDORED_PACKAGES} packages.`);
+          if (found.length > maxPackages) {
+            throw new PackageFolderError(`${folder} holds more than ${maxPackages} packages.`);
           }
         }
       }

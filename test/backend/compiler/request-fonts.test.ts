@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { RenderDirectory } from "../../../backend/work-directory/render-directory.ts";
 import { parseRenderRequest } from "../../../rules/render-request.ts";
-import { binaryFile, type SentFile, textFile } from "../../support/backend/request-files.ts";
+import { binaryFile, type SentFile } from "../../support/backend/request-files.ts";
 import {
   expectNothingLeft,
   startSharedBackend,
@@ -13,7 +13,7 @@ import {
   type TestBackend,
 } from "../../support/backend/test-backend.ts";
 import { eachSandbox, MODES, openTestSandbox } from "../../support/backend/test-sandbox.ts";
-import { collectionOf, doubledFont, fontNamesOf, LIBERATION_FAMILY, liberation } from "../../support/fonts.ts";
+import { doubledFont, fontNamesOf, LIBERATION_FAMILY, liberation } from "../../support/fonts.ts";
 import { readPdf } from "../../support/readers/pdf-reader.ts";
 import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
 
@@ -66,13 +66,6 @@ describe("a font of the files", async () => {
     await expectNothingLeft(backend);
   });
 
-  it("may be any member of a collection", async () => {
-    const collection = collectionOf([await liberation("Regular"), await liberation("Bold")]);
-    const source = `${HELLO} *loud*`;
-    const names = await namesIn(backend, source, { "fonts/brand.ttc": binaryFile(collection) });
-    expect(names).toEqual(new Set(["LiberationSans", "LiberationSans-Bold"]));
-  });
-
   it("is available to the next request that brings it, even with a warm process", async () => {
     const backend = await startTemporaryBackend({ SERVICE_WARM_RENDERS: "1" });
     const taken = () => backend.metric("service_warm_renders_used_total");
@@ -89,16 +82,6 @@ describe("a font of the files", async () => {
     await isWaiting();
     expect(await namesIn(backend, HELLO)).not.toContain("LiberationSans");
     expect(await taken()).toBe(1);
-  });
-
-  it("can be used by a file of the request", async () => {
-    const files = { "lib/letter.typ": textFile(HELLO), "lib/brand.ttf": REGULAR };
-    expect(await namesIn(backend, '#include "lib/letter.typ"', files)).toContain("LiberationSans");
-  });
-
-  it("can also be read as a file by its key", async () => {
-    const source = '#assert.eq(read("Brand.Ttf", encoding: none).slice(0, 4), bytes((0, 1, 0, 0)))';
-    expect(await statusOf(backend, { source, files: { "Brand.Ttf": REGULAR } })).toBe(200);
   });
 
   it("is used when pages of a PDF are selected", async () => {

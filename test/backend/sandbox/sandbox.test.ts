@@ -148,8 +148,9 @@ function limitsOf(pid: number): Record<string, string> {
 }
 
 eachSandbox(describe, SANDBOXES)("a Typst in %s", (mode) => {
-  it("has no capability, can get none, and has a seccomp filter and no descriptors but its streams", async () => {
+  it("has no capability, can get none, and has a seccomp filter and no descriptors but its streams; and the kernel takes it first", async () => {
     const { pid } = await waitingTypst(mode);
+    expect(readProc(`${pid}/oom_score_adj`)).toBe("1000\n");
     expect(processStatus(pid)).toMatchObject({ ...NO_CAPABILITIES, NoNewPrivs: "1", Seccomp: "2" });
     if (canEmptyBoundingSet(mode)) expect(processStatus(pid).CapBnd).toBe("0000000000000000");
     // Descriptors that this process has inherited are open in every child too.
@@ -174,11 +175,6 @@ eachSandbox(describe, SANDBOXES)("a Typst in %s", (mode) => {
     // Twice, and one would hide that the other is gone: bubblewrap gets none, and passes none on.
     const command = sandbox.programCommand(await RenderDirectory.create(settings.workDirectory, false), []);
     expect([command.environment, command.arguments.includes("--clearenv")]).toEqual([{}, true]);
-  });
-
-  it("is what the kernel takes first where memory is short", async () => {
-    const { pid } = await waitingTypst(mode);
-    expect(readProc(`${pid}/oom_score_adj`)).toBe("1000\n");
   });
 
   it("ends with the process that started it, even if nothing cleans up", async () => {

@@ -6,11 +6,15 @@ import { describe, expect, it } from "vitest";
 import {
   countNamedDirectories,
   directoriesOf,
+  findTooManyDirectories,
   listOutputFiles,
   makeDirectories,
   removeDirectories,
   removeOutputFiles,
 } from "../../../backend/work-directory/directory-tree.ts";
+import { RenderDirectory } from "../../../backend/work-directory/render-directory.ts";
+import { DEFAULT_LIMITS, limitsFrom } from "../../../rules/limits.ts";
+import { parseRenderRequest } from "../../../rules/render-request.ts";
 import { NO_TIME_LIMIT } from "../../support/backend/bombs.ts";
 import { textFile } from "../../support/backend/request-files.ts";
 import { startTemporaryBackend } from "../../support/backend/test-backend.ts";
@@ -47,6 +51,22 @@ describe("keys of many folders", () => {
     leaving.abort();
     await making;
     expect((await readdir(root)).length).toBeLessThan(ROOTS.length);
+  });
+
+  it("may name as many folders as the space for them is reserved, and no more", async () => {
+    const longest = Array.from({ length: 64 }, (_, index) => `t${index}/${"a/".repeat(252)}f`);
+    // 64 × 253 and as many more as there are up to 16,384.
+    const most = [...longest, ...Array.from({ length: 16_384 - 64 * 253 }, (_, index) => `m${index}/f`)];
+    expect(findTooManyDirectories(most)).toBe(null);
+    const limits = limitsFrom({ ...DEFAULT_LIMITS, max_inline_files: 1024 });
+    const files = Object.fromEntries([...most, "one/f"].map((key) => [key, textFile("")]));
+    const body = Buffer.from(JSON.stringify({ source: "x", files }));
+    const parsed = parseRenderRequest(body, limits);
+    if (!parsed.ok) throw new Error(parsed.problem.detail);
+    const directory = await RenderDirectory.create(await makeTemporaryFolder("directory-tree-test-"), false);
+    const refusal = await directory.fill(body, parsed.request, new AbortController().signal);
+    expect(refusal).toMatchObject({ code: "invalid_file_data", context: { key: "one/f" } });
+    expect(await readdir(directory.root)).toEqual([]);
   });
 
   it("do not keep another request waiting, whose folders are few", async () => {
