@@ -1,7 +1,7 @@
 /**
  * The system calls that the sandboxes allow, call by call and argument by argument, written down a second time: numbers
- * from the kernel's own tables, and for each call with a rule on its arguments what must work, what must not, and why
- * not.
+ * from the kernel's own tables, and for each call with a rule on its arguments what must work and what must not. Why
+ * each rule is there, `backend/sandbox/system-calls.ts` says.
  *
  * `sandbox/seccomp.test.ts` runs the filters of all processors on them; `attacks/system-calls.test.ts` makes the calls.
  */
@@ -60,8 +60,6 @@ export type Attempt = readonly [what: string, ...callArguments: (number | string
 
 export interface LimitedCallAttempts {
   readonly call: LimitedCall;
-  /** Why the call is needed, and what the refused arguments would allow. */
-  readonly why: string;
   readonly allowed: readonly Attempt[];
   readonly refused: readonly Attempt[];
   /** How it is refused: EPERM if nothing is said. */
@@ -109,7 +107,6 @@ export const REFUSED_CALLS: readonly RefusedCallAttempt[] = [
 ];
 
 const OPENING = {
-  why: "reads files and writes pages; a file without a name is not counted, and nobody needs signals or set-user-ID files",
   allowed: [
     ["opens a directory", "$here", 0],
     ["lists a directory", "$here", 0x80800 | O_DIRECTORY],
@@ -127,7 +124,6 @@ const OPENING = {
 export const LIMITED_CALLS: readonly LimitedCallAttempts[] = [
   {
     call: "futex",
-    why: "locks of its own threads; inherited priority takes the id of any process",
     allowed: [
       ["wakes a thread", "$word", 1],
       ["wakes a thread of its process", "$word", 1 | PRIVATE],
@@ -145,7 +141,6 @@ export const LIMITED_CALLS: readonly LimitedCallAttempts[] = [
   },
   {
     call: "mmap",
-    why: "memory and libraries; new machine code, and memory that the host keeps for others",
     allowed: [
       ["takes memory", 0, 4096, 3, 0x22, -1, 0],
       ["maps code", 0, 4096, 5, 0x22, -1, 0],
@@ -160,7 +155,6 @@ export const LIMITED_CALLS: readonly LimitedCallAttempts[] = [
   },
   {
     call: "mprotect",
-    why: "stacks and relocations; data that becomes machine code",
     allowed: [
       ["protects memory", "$page", 4096, 1],
       ["makes it writable", "$page", 4096, 3],
@@ -172,7 +166,6 @@ export const LIMITED_CALLS: readonly LimitedCallAttempts[] = [
   },
   {
     call: "madvise",
-    why: "allocators; pages that other renders read, and whether others have the same page",
     allowed: [
       ["gives pages back", "$page", 4096, 4],
       ["gives pages back when needed", "$page", 4096, 8],
@@ -188,7 +181,6 @@ export const LIMITED_CALLS: readonly LimitedCallAttempts[] = [
   },
   {
     call: "clock_gettime",
-    why: "dates; how busy another process is",
     allowed: [
       ["reads the time", 0, "$buffer"],
       ["reads a steady clock", 1, "$buffer"],
@@ -198,14 +190,12 @@ export const LIMITED_CALLS: readonly LimitedCallAttempts[] = [
   },
   {
     call: "openat",
-    why: OPENING.why,
     allowed: OPENING.allowed.map(([what, ...rest]): Attempt => [what, CURRENT_DIRECTORY, ...rest]),
     refused: OPENING.refused.map(([what, ...rest]): Attempt => [what, CURRENT_DIRECTORY, ...rest]),
   },
   { call: "open", ...OPENING },
   {
     call: "fcntl",
-    why: "descriptors; signals to any process of the user, and locks and leases that hold others up",
     allowed: [
       ["copies a descriptor", 0, 0, 10],
       ["reads the flags of a descriptor", 0, 1],
@@ -235,7 +225,6 @@ export const LIMITED_CALLS: readonly LimitedCallAttempts[] = [
   },
   {
     call: "clone",
-    why: "threads; processes, namespaces, descriptors of processes",
     // Neither comes into being, for want of other flags: what matters here is who says so.
     allowed: [["starts a thread", CLONE_THREAD]],
     refused: [
@@ -247,21 +236,18 @@ export const LIMITED_CALLS: readonly LimitedCallAttempts[] = [
   },
   {
     call: "clone3",
-    why: "its flags are out of the filter's sight; libc then uses clone",
     allowed: [],
     refused: [["starts anything", "$buffer", 0]],
     errno: 38,
   },
   {
     call: "sched_getaffinity",
-    why: "the number of processors; which processes there are. glibc takes ENOSYS for an answer",
     allowed: [["counts its processors", 0, 128, "$buffer"]],
     refused: [["looks for another process", 1, 128, "$buffer"]],
     errno: 38,
   },
   {
     call: "prlimit64",
-    why: "the size of its stack; limits of others",
     allowed: [["reads a limit", 0, 9, 0, "$buffer"]],
     refused: [
       ["reads a limit by an id", "$$", 9, 0, "$buffer"],
@@ -270,7 +256,6 @@ export const LIMITED_CALLS: readonly LimitedCallAttempts[] = [
   },
   {
     call: "prctl",
-    why: "names of threads, and setpriv; surviving the backend, being traced, adopting processes",
     allowed: [
       ["names its thread", 15, "$name"],
       ["ends with its parent", 1, 9],
@@ -290,7 +275,6 @@ export const LIMITED_CALLS: readonly LimitedCallAttempts[] = [
   },
   {
     call: "arch_prctl",
-    why: "storage of threads, shadow stacks; other registers, taking the shadow stack away",
     allowed: [["asks for its shadow stack", 0x5005, "$buffer"]],
     refused: [
       ["reads a register", 0x1003, "$buffer"],
@@ -300,7 +284,6 @@ export const LIMITED_CALLS: readonly LimitedCallAttempts[] = [
   },
   {
     call: "clock_nanosleep",
-    why: "waiting; the clocks of other processes",
     allowed: [
       ["sleeps", 0, 0, "$moment", 0],
       ["sleeps by a steady clock", 1, 0, "$moment", 0],
@@ -312,7 +295,6 @@ export const LIMITED_CALLS: readonly LimitedCallAttempts[] = [
   },
   {
     call: "membarrier",
-    why: "musl; interrupting processors that run other processes",
     allowed: [
       ["asks what there is", 0, 0, 0],
       ["prepares barriers of its own threads", 16, 0, 0],
@@ -326,13 +308,11 @@ export const LIMITED_CALLS: readonly LimitedCallAttempts[] = [
   },
   {
     call: "landlock_create_ruleset",
-    why: "setpriv; unknown flags",
     allowed: [["asks for the version", 0, 0, 1]],
     refused: [["asks by another flag", 0, 0, 2]],
   },
   {
     call: "landlock_add_rule",
-    why: "setpriv; rules for ports, which fill the kernel's memory",
     allowed: [["adds a rule for files", -1, 1, "$buffer", 0]],
     refused: [
       ["adds a rule for ports", -1, 2, "$buffer", 0],
@@ -341,7 +321,6 @@ export const LIMITED_CALLS: readonly LimitedCallAttempts[] = [
   },
   {
     call: "landlock_restrict_self",
-    why: "setpriv; keeping denials out of the audit log",
     allowed: [["restricts itself", -1, 0]],
     refused: [
       ["hides its denials", -1, 1],
