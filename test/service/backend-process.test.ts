@@ -10,10 +10,8 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { LOOPBACK, takeFreePort } from "../../scripts/start/local-service.ts";
 import { ENDLESS, NO_TIME_LIMIT } from "../support/backend/bombs.ts";
 import { makeFakeTypst, VERSION_ANSWER, waitFor, writtenPids } from "../support/backend/fake-typst.ts";
-import { isRunning, processesOf, typstProcessesOf } from "../support/backend/processes.ts";
+import { processesOf, typstProcessesOf } from "../support/backend/processes.ts";
 import { projectsIn, renderInit } from "../support/backend/test-backend.ts";
-import { listenOnLoopback } from "../support/loopback-server.ts";
-import { tableOfPage } from "../support/readers/page-table.ts";
 import { backendRenderHead, declared, RawConnection, sendWithoutReading } from "../support/service/raw-connection.ts";
 import { backendEnvironment } from "../support/service/test-service.ts";
 import { makeTemporaryFolder } from "../support/temporary-folder.ts";
@@ -99,13 +97,6 @@ describe("the backend does not start", () => {
     await expectRefusedStart({ SERVICE_TYPST_BIN: typst.path }, /Typst 0\.15\.1 .*0\.14\.2/);
   });
 
-  it("on a port in use", async () => {
-    const server = createServer();
-    const { port } = await listenOnLoopback(server);
-    onTestFinished(() => void server.close());
-    await expectRefusedStart({ SERVICE_PORT: port }, new RegExp(`port.*${port}.*SERVICE_PORT`));
-  });
-
   it("in the work directory of a running one, which is not disturbed by the attempt", async () => {
     const typst = await makeFakeTypst(
       `${VERSION_ANSWER}\necho > "$here/started"; ${waitFor("go")}; cat > /dev/null; cat :data.json`,
@@ -176,11 +167,14 @@ it("the backend reports to the watchdog of systemd as long as its event loop tur
 });
 
 describe("the backend stops", () => {
-  it("at SIGTERM, and leaves no project in its work directory", async () => {
+  it.each([
+    ["SIGTERM", "", 0],
+    ["SIGHUP", " with a code by which systemd starts it again", 129],
+  ] as const)("at %s%s, and leaves no project in its work directory", async (signal, _code, exitCode) => {
     const backend = await spawnReadyBackend();
     expect((await render(backend)).status).toBe(200);
-    backend.child.kill("SIGTERM");
-    expect(await backend.ended).toEqual({ exitCode: 0, output: "", errors: "" });
+    backend.child.kill(signal);
+    expect(await backend.ended).toEqual({ exitCode, output: "", errors: "" });
     expect(await projects(backend)).toEqual([]);
   });
 
@@ -193,13 +187,6 @@ describe("the backend stops", () => {
     backend.child.kill("SIGINT");
     expect(await backend.ended).toEqual({ exitCode: 0, output: "", errors: "" });
     expect(performance.now() - interrupted).toBeLessThan(200_000);
-  });
-
-  it("at SIGHUP with a code by which systemd starts it again", async () => {
-    const backend = await spawnReadyBackend();
-    backend.child.kill("SIGHUP");
-    expect(await backend.ended).toEqual({ exitCode: 129, output: "", errors: "" });
-    expect(await projects(backend)).toEqual([]);
   });
 
   it("at SIGINT while it starts", async () => {
@@ -307,24 +294,6 @@ describe("the backend stops", () => {
       expect((await backend.ended).exitCode).toBe(0);
       expect(await projects(backend)).toEqual([]);
     });
-
-    it("after the time-out of a render that hangs, and leaves no Typst behind", async () => {
-      const typst = await makeFakeTypst(`${VERSION_ANSWER}\necho $$ > "$here/pid"; exec sleep 300`);
-      const backend = await spawnReadyBackend({
-        ...startingAnew(typst.path),
-        // Time enough to start, on a machine that is busy too.
-        SERVICE_RENDER_TIMEOUT_SECONDS: "3",
-        SERVICE_QUEUE_DEADLINE_SECONDS: "1",
-      });
-      const answer = render(backend, { Connection: "close" });
-      answer.catch(() => {});
-      const pids = await writtenPids(typst, "pid");
-      backend.child.kill("SIGTERM");
-      expect((await answer).status).toBe(408);
-      expect((await backend.ended).exitCode).toBe(0);
-      await expect.poll(() => pids.filter(isRunning)).toEqual([]);
-      expect(await projects(backend)).toEqual([]);
-    });
   });
 });
 
@@ -357,35 +326,5 @@ describe("the backend's log", () => {
     for (const word of [secret, secret.toLowerCase(), BACKEND_TOKEN, "panicked", backend.workDirectory]) {
       expect(output + errors).not.toContain(word);
     }
-  });
-
-  it("has one line for each render, with its outcome, sizes and times", async () => {
-    const backend = await spawnReadyBackend({ SERVICE_LOG_LEVEL: "info" });
-    const answer = await render(backend);
-    const { length } = await answer.bytes();
-    backend.child.kill("SIGTERM");
-    const { output } = await backend.ended;
-    const records = output
-      .trim()
-      .split("\n")
-      .map((line) => JSON.parse(line))
-      .filter(({ msg }) => msg === "render");
-    expect(records).toEqual([
-      expect.objectContaining({
-        format: "pdf",
-        outcome: "ok",
-        outputBytes: length,
-        requestBytes: '{"source":"x"}'.length,
-        reqId: answer.headers.get("X-Request-Id"),
-        phases: expect.objectContaining({
-          compile: expect.any(Number),
-          queue: expect.any(Number),
-        }),
-        traceId: answer.headers.get("X-Request-Id")?.replaceAll("-", ""),
-      }),
-    ]);
-    const listed = (await tableOfPage("monitoring.md", "### Of a backend")).map(([field]) => field);
-    const frame = ["level", "time", "pid", "hostname", "msg"];
-    expect(listed).toEqual(expect.arrayContaining(Object.keys(records[0]).filter((field) => !frame.includes(field))));
   });
 });

@@ -6,14 +6,7 @@ import { readDisposition } from "../support/readers/content-disposition.ts";
 import { parseMetrics, sampleValue } from "../support/readers/metrics-text.ts";
 import { readPdf } from "../support/readers/pdf-reader.ts";
 import { startFaultyLink } from "../support/service/faulty-link.ts";
-import {
-  backendRenderHead,
-  declared,
-  expectRawProblem,
-  RawConnection,
-  renderHead,
-  renderRequest,
-} from "../support/service/raw-connection.ts";
+import { backendRenderHead, declared, RawConnection, renderRequest } from "../support/service/raw-connection.ts";
 import { EDGE_PLATFORMS } from "../support/service/service-parts.ts";
 import { type SharedService, sharedService, startTestService } from "../support/service/test-service.ts";
 
@@ -81,15 +74,6 @@ describe.each(EDGE_PLATFORMS)("with the edge on %s", (platform) => {
       expect(new Set([...ids, id]).size).toBe(3);
       for (const answer of answers) await expectProblem(answer, "not_found");
     });
-  });
-
-  it("a body at the edge that is longer than its Content-Length is validated up to that length", async () => {
-    const client = await RawConnection.open(
-      service.edge.url,
-      renderHead({ ...declared(10), Connection: "close" }),
-      '{"source":"x"}',
-    );
-    await expectRawProblem(await client.answer(), "invalid_request");
   });
 });
 

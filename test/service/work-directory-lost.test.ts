@@ -4,7 +4,7 @@
  */
 import { once } from "node:events";
 import { readdir, rm } from "node:fs/promises";
-import { basename, join } from "node:path";
+import { join } from "node:path";
 import { describe, expect, inject, it } from "vitest";
 import type { SandboxMode } from "../../backend/sandbox/sandbox.ts";
 import type { LocalBackend } from "../../scripts/start/local-service.ts";
@@ -100,23 +100,6 @@ describe("a work directory that loses something", () => {
     await expectProblem(await waiting, "service_unavailable");
     expect(await endOf(backend)).toEqual(lossOf("launcher", workDirectory));
     expect(await readdir(workDirectory)).toEqual([]);
-  });
-
-  it("while a process waits for its request is not blamed on the template of that request", async () => {
-    const workDirectory = await temporaryFolder();
-    const backend = await start(workDirectory, { SERVICE_SANDBOX: "bubblewrap", SERVICE_WARM_RENDERS: "1" });
-    expect((await render(backend)).status).toBe(200);
-    await expect.poll(() => typstProcessesOf(workDirectory)).toHaveLength(1);
-    const root = join(workDirectory, "sandbox-root");
-    const names = ["sandbox-root", ...(await readdir(root, { recursive: true })).map((path) => basename(path))];
-    await rm(root, { recursive: true });
-    // A backend that has noticed the loss first has closed its connections.
-    const answer = await render(backend).catch(() => null);
-    if (answer !== null) await expectProblem(answer, "service_unavailable");
-    const { exitCode, errors } = await endOf(backend);
-    // It may look while the folder is being removed, whose contents go first.
-    const losses = names.map((name) => lossOf(name, workDirectory));
-    expect(losses).toContainEqual({ exitCode, errors });
   });
 
   it("goes on serving if only directories kept for the next renders are lost", async () => {

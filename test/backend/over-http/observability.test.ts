@@ -14,6 +14,7 @@ import {
 } from "../../support/backend/test-backend.ts";
 import { openTestSandbox } from "../../support/backend/test-sandbox.ts";
 import { parseMetrics, sampleValue } from "../../support/readers/metrics-text.ts";
+import { tableOfPage } from "../../support/readers/page-table.ts";
 import { BACKEND_TOKEN } from "../../support/tokens.ts";
 
 /** The names of the phases of an answer. */
@@ -80,21 +81,29 @@ it("the metrics of a backend that has served nothing have a zero for all that ca
   expect(sampleValue(samples, "service_work_directory_free_bytes", {})).toBeGreaterThan(1e6);
 });
 
-it("the log has one line for each render, with its id, its trace, and the size of a body that was read", async () => {
+it("the log has one line for each render, with its id, its trace, its times, and the size of a body that was read", async () => {
   const backend = await startTemporaryBackend();
   const traceId = "0af7651916cd43dd8448eb211c80319c";
   const traceparent = `00-${traceId}-b7ad6b7169203331-01`;
   const rendered = await backend.render({ source: "x" }, { headers: { traceparent } });
-  await rendered.bytes();
+  const { length: outputBytes } = await rendered.bytes();
   const invalid = await backend.render({ source: "" });
   await backend.render({ source: "x" }, { headers: { "X-Service-Backend-Token": "wrong" } });
   await expect
     .poll(() => backend.logged)
     .toMatchObject([
-      { outcome: "ok", requestBytes: 14, traceId, reqId: rendered.headers.get("X-Request-Id") },
+      {
+        ...{ outcome: "ok", format: "pdf", requestBytes: 14, outputBytes, traceId },
+        reqId: rendered.headers.get("X-Request-Id"),
+        phases: { queue: expect.any(Number), compile: expect.any(Number) },
+      },
       { outcome: "invalid_request", requestBytes: 13, reqId: invalid.headers.get("X-Request-Id") },
       { outcome: "forbidden" },
     ]);
+  const listed = (await tableOfPage("monitoring.md", "### Of a backend")).map(([field]) => field);
+  const frame = ["level", "time", "pid", "hostname", "msg"];
+  const named = Object.keys(backend.logged[0] ?? {}).filter((field) => !frame.includes(field));
+  expect(listed).toEqual(expect.arrayContaining(named));
   expect(backend.logged[2]).not.toHaveProperty("requestBytes");
 });
 
