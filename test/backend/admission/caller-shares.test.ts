@@ -313,6 +313,16 @@ describe("the slot that slow callers leave free", () => {
       expect(renders.running("slow")).toBe(2);
     });
 
+    it("beside those that slow callers hold themselves, of which the next one goes to them", async () => {
+      const renders = new RendersInVirtualTime({ ...OPTIONS, slots: 3, maxWaiting: 1 });
+      await renderOnce(renders, "slow", 10);
+      await renderOnce(renders, "quick", QUICK_SECONDS);
+      await ask(renders, "slow", "slow", "slow", "slow");
+      expect(renders.running("slow")).toBe(3);
+      await renders.end("slow");
+      expect(renders.running("slow")).toBe(3);
+    });
+
     it("to a request for which the queue has no place", async () => {
       const renders = new RendersInVirtualTime({ ...OPTIONS, maxWaiting: 1 });
       await renderOnce(renders, "slow", 10);
