@@ -15,22 +15,16 @@ export interface ProxyServer {
 const http = process.getBuiltinModule("node:http");
 const net = process.getBuiltinModule("node:net");
 
-/** Has `fetch` reach the service through its proxy. @throws CommandError when the variable holds no URL */
-export function useProxy(address: string): void {
-  const proxyEnv = proxyEnvironment(address);
-  if (proxyEnv === null || !hasProxySupport(http)) return;
+/** Has `fetch` reach the service through its proxy, until what is returned is called. @throws CommandError when the variable holds no URL */
+export function useProxy(address: string): () => void {
+  const { variable, value } = proxyVariable(new URL(address));
+  if (variable === null || !hasProxySupport(http)) return () => {};
   try {
-    http.setGlobalProxyFromEnv(proxyEnv);
+    return http.setGlobalProxyFromEnv({ [variable]: value });
   } catch (error) {
     if (!(error instanceof Error && "code" in error && error.code === "ERR_PROXY_INVALID_CONFIG")) throw error;
     throw new CommandError("HTTP_PROXY or HTTPS_PROXY is not the URL of a proxy, such as http://proxy.example:3128.");
   }
-}
-
-/** What an agent of Node takes as the environment of its proxy; null if the address needs none, or this Node has no support. */
-export function proxyEnvironment(address: string): Readonly<Record<string, string>> | null {
-  const { variable, value } = proxyVariable(new URL(address));
-  return variable === null || !hasProxySupport(http) ? null : { [variable]: value };
 }
 
 export function proxyOf(address: string): ProxyServer | null {
@@ -76,7 +70,7 @@ function isInRange(address: string, range: string): boolean {
 }
 
 interface ProxySupport {
-  setGlobalProxyFromEnv(proxyEnv: Readonly<Record<string, string>>): unknown;
+  setGlobalProxyFromEnv(proxyEnv: Readonly<Record<string, string>>): () => void;
 }
 
 /** Node has it since 24.14 and 25.4. With an older one, the user sets `NODE_USE_ENV_PROXY` instead. */

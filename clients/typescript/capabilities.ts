@@ -5,7 +5,7 @@ import {
   MAX_CAPABILITIES_BYTES,
   parseCapabilities,
 } from "../../protocol/capabilities.ts";
-import { normaliseUrl, readText } from "./transport.ts";
+import { normaliseUrl, readBytes } from "./transport.ts";
 
 /** The edge waits at most five seconds for its backends; the rest is for slow lines and busy machines. */
 const TIMEOUT_MILLISECONDS = 30_000;
@@ -41,8 +41,9 @@ export async function fetchCapabilities(
         await response.body?.cancel();
         return null;
       }
-      const text = await readText(response, MAX_CAPABILITIES_BYTES);
-      if (text === null) return null;
+      const bytes = await readBytes(response, MAX_CAPABILITIES_BYTES);
+      if (bytes === null) return null;
+      const text = new TextDecoder().decode(bytes);
       const capabilities = parseCapabilities(text);
       if (capabilities !== null) return { etag: response.headers.get("ETag"), text, capabilities };
     } catch {

@@ -8,6 +8,7 @@ import {
   ServiceUnreachableError,
   UnexpectedResponseError,
 } from "./errors.ts";
+import { joinBytes } from "./join-bytes.ts";
 import { type Failure, readRetryAfter } from "./retry.ts";
 import { asServiceProblem } from "./service-problem.ts";
 import { type SilencePolicy, SilenceWatch } from "./silence.ts";
@@ -113,15 +114,16 @@ async function sort(response: Response, url: URL): Promise<Exclude<SendResult<ne
 
 /** Undefined if the body is not JSON, or too long. @throws ServiceUnreachableError if it breaks off */
 export async function readJson(response: Response, url: URL, maxBytes: number): Promise<unknown> {
-  const text = await readText(response, maxBytes);
-  if (text !== null && isCutOff(text)) throw makeBrokenTransferError(url);
-  return text === null ? undefined : parseJson(text);
+  const bytes = await readBytes(response, maxBytes);
+  if (bytes === null) return undefined;
+  const text = new TextDecoder().decode(bytes);
+  if (isCutOff(text)) throw makeBrokenTransferError(url);
+  return parseJson(text);
 }
 
-/** The text of a response; null if it has more bytes than these, which ends the transfer. */
-export async function readText({ body }: Response, maxBytes: number): Promise<string | null> {
-  const decoder = new TextDecoder();
-  let text = "";
+/** The bytes of a response; null if there are more than these, which ends the transfer. */
+export async function readBytes({ body }: Response, maxBytes: number): Promise<Uint8Array<ArrayBuffer> | null> {
+  const parts: Uint8Array[] = [];
   let size = 0;
   // Not every browser iterates over a stream.
   const reader = body?.getReader();
@@ -131,9 +133,9 @@ export async function readText({ body }: Response, maxBytes: number): Promise<st
       await reader?.cancel();
       return null;
     }
-    text += decoder.decode(part.value, { stream: true });
+    parts.push(part.value);
   }
-  return text + decoder.decode();
+  return joinBytes(parts);
 }
 
 export function mediaType(headers: Headers): string {

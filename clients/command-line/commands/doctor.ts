@@ -5,7 +5,7 @@ import type { ExaminationTarget, NamedUrl } from "../doctor/check.ts";
 import { isHealthy, reportForPrograms, startTable, summaryInWords } from "../doctor/report.ts";
 import { CommandError, EXIT_CODES } from "../exit-codes.ts";
 import { runInterruptible } from "../interruption.ts";
-import { JSON_OPTION, secondsUpTo, TOKEN_FILE_OPTION, TYPST_OPTION, URL_OPTION } from "../options.ts";
+import { JSON_OPTION, secondsUpTo, TOKEN_FILE_OPTION, URL_OPTION } from "../options.ts";
 import { writeJson } from "../report.ts";
 import { locateService, tokenFrom } from "../service-location.ts";
 
@@ -35,8 +35,7 @@ function defineDoctorCommand(program: Command) {
       DEFAULT_TIMEOUT_SECONDS,
     )
     .option("--quiet", "show only warnings and failures")
-    .addOption(JSON_OPTION)
-    .addOption(TYPST_OPTION);
+    .addOption(JSON_OPTION);
 }
 
 export function addDoctorCommand(program: Command, signal: AbortSignal): void {
@@ -67,8 +66,7 @@ async function targetOf(address: string | undefined, options: DoctorFlags): Prom
   if (![token, backendToken, metricsToken].every((text) => /^[!-~]*$/.test(text))) {
     throw new CommandError("A token in the environment contains something other than visible ASCII.");
   }
-  const { origin: origins = [], typst } = options;
-  return { url: normaliseUrl(url), token, backendToken, metricsToken, origins, typst };
+  return { url: normaliseUrl(url), token, backendToken, metricsToken, origins: options.origin ?? [] };
 }
 
 /** A file comes first, then the environment; empty if there is neither. */

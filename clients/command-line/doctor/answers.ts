@@ -16,9 +16,6 @@ export interface Answer {
   readonly problem: ServiceProblem | null;
   /** From the request, for which a connection is made, to the last byte of the answer. */
   readonly milliseconds: number;
-  readonly address: string;
-  /** Null without TLS. */
-  readonly certificate: { readonly daysLeft: number; readonly lifeDays: number } | null;
 }
 
 export interface NoAnswer {

@@ -1,6 +1,6 @@
 /** A check of the doctor: what is asked, what can be wrong, and what to do about it. */
 import type { PublishedConstraints } from "../../typescript/client.ts";
-import type { AnswerFault, Exchange, ExchangeCode } from "./answers.ts";
+import type { Exchange, ExchangeCode } from "./answers.ts";
 import type { Fault } from "./faults.ts";
 import type { Server } from "./server.ts";
 
@@ -17,8 +17,6 @@ export interface ExaminationTarget {
   readonly origins: readonly NamedUrl[];
   readonly backendToken: string;
   readonly metricsToken: string;
-  /** Undefined if it has to be searched for. */
-  readonly typst: string | undefined;
 }
 
 export interface Examination {
@@ -38,25 +36,26 @@ export function knownConstraints({ constraints }: Examination): PublishedConstra
 export type Measured = Readonly<Record<string, number>>;
 
 /** From an exchange, which did not end as it should, the runner derives the fault. */
-export type Observation<FaultId extends string = string> =
+export type Observation =
   | {
       readonly kind: "seen" | "skipped";
-      readonly fault: FaultId | null;
+      readonly fault: string | null;
       readonly seen: string;
       readonly measured: Measured;
     }
   | Exchange;
 
-interface CheckDefinition<Faults, FaultId extends string> {
+interface CheckDefinition {
   /** Ids of checks in place of those of its group: unless all passed, this one is skipped. */
   readonly needs?: readonly string[];
-  readonly faults?: Faults;
+  /** Those of its own; every check can also find `ANSWER_FAULTS`. */
+  readonly faults?: Readonly<Record<string, Fault>>;
   /** Where an exchange shows one of these faults, or one of `ANSWER_FAULTS` other than the usual one. */
-  readonly faultOfCode?: Readonly<Partial<Record<ExchangeCode, FaultId | AnswerFault>>>;
-  run(server: Server, examination: Examination): Observation<FaultId> | Promise<Observation<FaultId>>;
+  readonly faultOfCode?: Readonly<Partial<Record<ExchangeCode, string>>>;
+  run(server: Server, examination: Examination): Observation | Promise<Observation>;
 }
 
-export interface DoctorCheck extends CheckDefinition<Readonly<Record<string, Fault>>, string> {
+export interface DoctorCheck extends CheckDefinition {
   /** Never changed later: programs branch on it. */
   readonly id: string;
   readonly title: string;
@@ -68,27 +67,15 @@ export interface CheckGroup {
   readonly checks: readonly DoctorCheck[];
 }
 
-/** By its type, a check can find only its own faults and `ANSWER_FAULTS`. */
-export function defineCheck<const Faults extends Readonly<Record<string, Fault>> = Record<never, never>>(
-  id: string,
-  title: string,
-  definition: CheckDefinition<Faults, Extract<keyof Faults, string>>,
-): DoctorCheck {
+export function defineCheck(id: string, title: string, definition: CheckDefinition): DoctorCheck {
   return { id, title, ...definition };
 }
 
-export function observe<const Id extends string>(
-  fault: Id | null,
-  seen: string,
-  measured: Measured = {},
-): Observation<Id> {
+/** @param fault null if the check has passed */
+export function observe(fault: string | null, seen: string, measured: Measured = {}): Observation {
   return { kind: "seen", fault, seen, measured };
 }
 
-export function passCheck(seen: string, measured?: Measured): Observation<never> {
-  return observe<never>(null, seen, measured);
-}
-
-export function skipCheck(why: string): Observation<never> {
+export function skipCheck(why: string): Observation {
   return { kind: "skipped", fault: null, seen: why, measured: {} };
 }

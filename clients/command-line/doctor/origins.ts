@@ -2,7 +2,7 @@
 import { BACKEND_TOKEN_HEADER } from "../../../protocol/headers.ts";
 import { TYPST_VERSION } from "../../../typst/typst-release.mjs";
 import { codeOf, faultIn, isOk, readJson } from "./answers.ts";
-import { type CheckGroup, defineCheck, observe, passCheck, skipCheck } from "./check.ts";
+import { type CheckGroup, defineCheck, observe, skipCheck } from "./check.ts";
 import { failure, OTHER_RELEASE } from "./faults.ts";
 import { BROKEN_RENDER, INVALID_RENDER } from "./rejections.ts";
 import { SMALL_RENDER } from "./renders.ts";
@@ -30,7 +30,7 @@ export const ORIGINS: CheckGroup = {
         const seen = `Typst ${health.typst}, sandbox ${health.sandbox}`;
         if (health.typst !== TYPST_VERSION) return observe("other-typst", seen);
         const ready = await origin.get("ready");
-        return isOk(ready) ? passCheck(seen) : ready;
+        return isOk(ready) ? observe(null, seen) : ready;
       },
     }),
     defineCheck("origin-token", "it accepts the backend token, and rejects a wrong one", {
@@ -48,7 +48,7 @@ export const ORIGINS: CheckGroup = {
         if (target.backendToken === "") return skipCheck("no backend token: --backend-token-file");
         const right = await origin.render(INVALID_RENDER);
         if (codeOf(right) === "forbidden") return observe("rejected", "403");
-        return right.kind === "answer" && right.problem !== null ? passCheck("403 without it") : right;
+        return right.kind === "answer" && right.problem !== null ? observe(null, "403 without it") : right;
       },
     }),
     defineCheck("origin-renders", "it renders, and refuses, as the edge does", {
@@ -63,7 +63,7 @@ export const ORIGINS: CheckGroup = {
           if (own !== atEdge) return observe("disagrees", `${own}, at the edge ${atEdge}`);
           outcomes.push(own);
         }
-        return passCheck(outcomes.join(", "));
+        return observe(null, outcomes.join(", "));
       },
     }),
   ],

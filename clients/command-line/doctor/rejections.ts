@@ -1,5 +1,4 @@
 /** One refusal by each layer, and what the header fields of all answers of the edge say. */
-
 import { FILE_MEDIA_TYPES } from "../../../protocol/file-types.ts";
 import {
   BACKEND_TOKEN_HEADER,
@@ -9,24 +8,14 @@ import {
   REQUEST_ID_PATTERN,
 } from "../../../protocol/headers.ts";
 import type { ProblemCode } from "../../../rules/problem.ts";
-import { codeOf } from "./answers.ts";
-import {
-  type CheckGroup,
-  defineCheck,
-  type Examination,
-  knownConstraints,
-  observe,
-  passCheck,
-  skipCheck,
-} from "./check.ts";
+import { type Answer, codeOf } from "./answers.ts";
+import { type CheckGroup, defineCheck, observe } from "./check.ts";
 import { failure } from "./faults.ts";
-import type { SeenAnswer } from "./server.ts";
 
 /** Typst's message would quote it, and must not be returned. */
 const MARK = "mark-of-the-doctor";
 export const BROKEN_RENDER = { source: `#panic("${MARK}")` };
 export const INVALID_RENDER = { source: "x", files: { "../x": { encoding: "text", content: "" } } };
-const MAX_SOURCE_BYTES = 2 * 1024 * 1024;
 
 const REJECTION_FAULTS = {
   accepted: failure`What must be rejected is rendered: another version, a cache or a mock answers.
@@ -35,27 +24,17 @@ const REJECTION_FAULTS = {
     → Deploy an unchanged release of edge and backends.`,
 };
 
-interface Rejection {
-  readonly code: ProblemCode;
-  readonly needs?: readonly string[];
-  /** Null if there is none to send. */
-  readonly requestFor: (examination: Examination) => object | null;
-}
-
-function defineRejectionCheck(id: string, title: string, { code, requestFor, ...row }: Rejection) {
+function defineRejectionCheck(id: string, title: string, code: ProblemCode, request: object) {
   return defineCheck(id, title, {
-    ...row,
+    needs: ["render-pdf"],
     faults: REJECTION_FAULTS,
     faultOfCode: { 200: "accepted" },
-    async run(edge, examination) {
-      const request = requestFor(examination);
-      if (request === null) return skipCheck("the limit of this deployment is too large to try");
+    async run(edge) {
       const exchange = await edge.render(request);
       if (exchange.kind === "no-answer" || codeOf(exchange) !== code) return exchange;
       const isLeak = new RegExp(`${MARK}|panicked|┌─|\\.typ\\b`).test(exchange.problem?.detail ?? "");
-      return isLeak
-        ? observe("diagnostics-leak", "it contains Typst's message")
-        : passCheck(`${exchange.status} ${code}`);
+      const seen = isLeak ? "it contains Typst's message" : `${exchange.status} ${code}`;
+      return observe(isLeak ? "diagnostics-leak" : null, seen);
     },
   });
 }
@@ -64,22 +43,18 @@ export const REJECTIONS: CheckGroup = {
   name: "Rejections",
   needs: ["token"],
   checks: [
-    defineRejectionCheck("invalid-request", "a file outside the folder gets 400", {
-      code: "invalid_template_path",
-      requestFor: () => INVALID_RENDER,
-    }),
-    defineRejectionCheck("over-limit", "a template one byte over its limit gets 413", {
-      code: "template_source_too_large",
-      requestFor(examination) {
-        const { max_template_source_bytes: limit = MAX_SOURCE_BYTES } = knownConstraints(examination).limits;
-        return limit < MAX_SOURCE_BYTES ? { source: "x".repeat(limit + 1) } : null;
-      },
-    }),
-    defineRejectionCheck("compile-error", "a template that panics gets 422, not Typst's message", {
-      code: "template_compile_failed",
-      needs: ["render-pdf"],
-      requestFor: () => BROKEN_RENDER,
-    }),
+    defineRejectionCheck(
+      "invalid-request",
+      "a file outside the folder gets 400",
+      "invalid_template_path",
+      INVALID_RENDER,
+    ),
+    defineRejectionCheck(
+      "compile-error",
+      "a template that panics gets 422, not Typst's message",
+      "template_compile_failed",
+      BROKEN_RENDER,
+    ),
   ],
 };
 
@@ -100,7 +75,7 @@ const WRONG_FIELDS = {
     const isRepeated = all.filter((other) => other.headers.get(REQUEST_ID_HEADER) === id).length > 1;
     return !REQUEST_ID_PATTERN.test(id) || (problem?.requestId ?? id) !== id || isRepeated;
   },
-} as const satisfies Record<string, (answer: SeenAnswer, all: readonly SeenAnswer[]) => boolean>;
+} as const satisfies Record<string, (answer: Answer, all: readonly Answer[]) => boolean>;
 
 export const RESPONSE_HEADERS: CheckGroup = {
   name: "Header fields",
@@ -123,7 +98,7 @@ export const RESPONSE_HEADERS: CheckGroup = {
           const seen = `${wrong.length} of ${answers.length} answers, such as to ${wrong[0]?.request}`;
           if (wrong.length > 0) return observe(fault, seen);
         }
-        return passCheck(`${answers.length} answers`);
+        return observe(null, `${answers.length} answers`);
       },
     }),
   ],

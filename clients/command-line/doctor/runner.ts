@@ -1,17 +1,14 @@
 /** Runs all checks of a deployment, one after the other, and reports each as soon as it is done. */
 import { API_TOKEN_HEADER, BACKEND_TOKEN_HEADER, CALLER_HEADER } from "../../../protocol/headers.ts";
-import { findTypst } from "../local/operator-folders.ts";
 import { printable } from "../terminal.ts";
 import { ANSWER_FAULTS, codeOf, faultIn } from "./answers.ts";
 import {
   type CheckGroup,
   type DoctorCheck,
-  defineCheck,
   type Examination,
   type ExaminationTarget,
   type Measured,
   type Observation,
-  passCheck,
   skipCheck,
 } from "./check.ts";
 import type { Fault } from "./faults.ts";
@@ -23,26 +20,16 @@ import { RULES } from "./rules.ts";
 import { type Bounds, Server } from "./server.ts";
 import { SERVICE } from "./service.ts";
 
-/** A healthy deployment gets some 25. */
+/** A healthy deployment gets some 16. */
 const MAX_REQUESTS = 40;
 const MAX_REQUESTS_PER_ORIGIN = 15;
 /** Bounds a whole examination, however many requests it may send. */
 const TOTAL_MILLISECONDS = 300_000;
 const MAX_SEEN_LENGTH = 300;
 
-const MACHINE: CheckGroup = {
-  name: "This machine",
-  needs: [],
-  checks: [
-    defineCheck("local-typst", "Typst for the command `check`", {
-      run: (_edge, { target }) => findTypst(target.typst).then(passCheck, () => skipCheck("none found")),
-    }),
-  ],
-};
-
 /** They run in this order. docs/doctor.md is made from them. */
 export const CHECK_GROUPS: readonly CheckGroup[] = [
-  ...[SERVICE, RULES, RENDERS, REJECTIONS, RESPONSE_HEADERS, METRICS, ORIGINS, MACHINE],
+  ...[SERVICE, RULES, RENDERS, REJECTIONS, RESPONSE_HEADERS, METRICS, ORIGINS],
 ];
 
 export interface CheckReport {

@@ -1,17 +1,24 @@
 /** Whether the edge can be reached at the URL, and whether it requires a token and accepts the right one. */
+import { once } from "node:events";
+import { isIP } from "node:net";
+import { connect } from "node:tls";
 import * as v from "valibot";
 import { API_TOKEN_HEADER } from "../../../protocol/headers.ts";
 import { asConstraints } from "../../../rules/published-rules.ts";
 import { mediaType, parseJson } from "../../typescript/transport.ts";
+import { proxyOf } from "../proxy.ts";
 import { LOOPBACK_HOSTS } from "../service-location.ts";
 import { codeOf, isOk, readJson } from "./answers.ts";
-import { type CheckGroup, defineCheck, observe, passCheck } from "./check.ts";
+import { type CheckGroup, defineCheck, observe, skipCheck } from "./check.ts";
 import { EDGE_LOG, EDGE_SECRETS, failure, warning } from "./faults.ts";
 
 /** No real token has this form. */
 export const WRONG_TOKEN = "wrong-token-of-the-doctor";
 /** Automatic renewal comes earlier: for a certificate of a short life, when a third of it is left. */
 const RENEWAL_DAYS = 14;
+/** The first connection has been made already. */
+const TLS_MILLISECONDS = 10_000;
+const DAY_MILLISECONDS = 24 * 60 * 60 * 1000;
 
 /** The body of `/health`. A backend's also has the version of Typst and the sandbox. */
 export const HEALTH = v.looseObject({ status: v.literal("ok"), typst: v.optional(v.string()) });
@@ -34,7 +41,8 @@ export const SERVICE: CheckGroup = {
         const health = readJson(exchange, HEALTH);
         if (exchange.kind === "no-answer" || health === null) return exchange;
         if (health.typst !== undefined) return observe("backend", "it names Typst");
-        return passCheck(`${exchange.address} after ${exchange.milliseconds} ms`);
+        const proxy = proxyOf(edge.url.href);
+        return observe(null, `after ${exchange.milliseconds} ms${proxy === null ? "" : `, by the proxy ${proxy.url}`}`);
       },
     }),
     defineCheck("tls", "TLS, and a certificate that stays valid", {
@@ -42,12 +50,15 @@ export const SERVICE: CheckGroup = {
         unencrypted: warning`Others can read token and documents in transit. → Serve it over TLS and give that URL.`,
         "ends-soon": warning`The certificate should have been renewed by now. → Renew it by hand and read the output.`,
       },
-      run({ url, answers: [first] }) {
-        if (first === undefined || first.certificate === null) {
+      async run({ url }) {
+        if (url.protocol !== "https:") {
           const isHere = LOOPBACK_HOSTS.has(url.hostname);
-          return isHere ? passCheck("none, and not needed on this machine") : observe("unencrypted", url.protocol);
+          return isHere ? observe(null, "none, and not needed on this machine") : observe("unencrypted", url.protocol);
         }
-        const { daysLeft, lifeDays } = first.certificate;
+        if (proxyOf(url.href) !== null) return skipCheck("a proxy is between");
+        const certificate = await certificateDays(url).catch(() => null);
+        if (certificate === null) return skipCheck("no second connection to read the certificate");
+        const { daysLeft, lifeDays } = certificate;
         const isLate = daysLeft < Math.min(RENEWAL_DAYS, lifeDays / 3);
         return observe(isLate ? "ends-soon" : null, `certificate valid for ${daysLeft} more days`, { daysLeft });
       },
@@ -61,7 +72,7 @@ export const SERVICE: CheckGroup = {
       },
       async run(edge) {
         const { pathname } = edge.url;
-        if (pathname === "/") return passCheck("it is served at the root");
+        if (pathname === "/") return observe(null, "it is served at the root");
         const page = await edge.get("");
         const [, script] = /<script[^>]* src="([^"]+)"/.exec(isOk(page) ? page.body.toString() : "") ?? [];
         if (script === undefined) return observe("page", "no page, or one without its script");
@@ -97,7 +108,7 @@ export const SERVICE: CheckGroup = {
           const isServed = isOk(exchange) && /^application\/(?:json|pdf)$/.test(mediaType(exchange.headers));
           return isServed ? observe("open", `200 ${mediaType(exchange.headers)}`) : exchange;
         }
-        return passCheck("403 forbidden");
+        return observe(null, "403 forbidden");
       },
     }),
     defineCheck("token", "the token is accepted", {
@@ -112,8 +123,25 @@ export const SERVICE: CheckGroup = {
         if (examination.target.token === "") return observe("none-known", "no token");
         const exchange = await edge.get("v1/constraints", edge.credentials);
         examination.constraints = asConstraints(readJson(exchange, v.unknown()));
-        return examination.constraints === null ? exchange : passCheck("200");
+        return examination.constraints === null ? exchange : observe(null, "200");
       },
     }),
   ],
 };
+
+/** By a connection of its own: `fetch`, which has accepted the certificate, does not show it. */
+async function certificateDays({ hostname, port }: URL) {
+  const host = hostname.replace(/^\[|\]$/g, "");
+  const socket = connect({ host, port: Number(port || 443), ...(isIP(host) === 0 && { servername: host }) });
+  try {
+    await once(socket, "secureConnect", { signal: AbortSignal.timeout(TLS_MILLISECONDS) });
+    const { valid_from, valid_to } = socket.getPeerCertificate();
+    const [startsAt, endsAt] = [Date.parse(valid_from), Date.parse(valid_to)];
+    return {
+      daysLeft: Math.floor((endsAt - Date.now()) / DAY_MILLISECONDS),
+      lifeDays: (endsAt - startsAt) / DAY_MILLISECONDS,
+    };
+  } finally {
+    socket.destroy();
+  }
+}
