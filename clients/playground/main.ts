@@ -3,7 +3,6 @@ import { SOURCE_PATH } from "../document/saved-draft.ts";
 import { CompilerCheck } from "./checks/compiler/compiler-check.ts";
 import { RequestCheck } from "./checks/request-check.ts";
 import type { RequestFields } from "./checks/request-findings.ts";
-import { schemaOf } from "./checks/schema-check.ts";
 import { TemplateCheck } from "./checks/template-check.ts";
 import { unusableFiles } from "./checks/unusable-files.ts";
 import { DraftKeeper } from "./drafts/draft-keeper.ts";
@@ -13,7 +12,6 @@ import { CodeEditor } from "./editor/code-editor.ts";
 import { completionsFor } from "./editor/completions.ts";
 import { jsonLanguage } from "./editor/languages.ts";
 import { pastedCells } from "./editor/pasted-cells.ts";
-import { schemaCompletions } from "./editor/schema-completions.ts";
 import { typstLanguage } from "./editor/typst-language.ts";
 import { FileTabs } from "./files/file-tabs.ts";
 import { FilesPanel } from "./files/files-panel.ts";
@@ -21,7 +19,6 @@ import { COPY_NOTICE, connectDraftBar } from "./open-drafts.ts";
 import { OutputPanel } from "./output/output-panel.ts";
 import { byId } from "./page/elements.ts";
 import { connectNotice } from "./page/notice.ts";
-import { connectPaneSeparator } from "./page/pane-separator.ts";
 import { connectTabs } from "./page/tabs.ts";
 import { connectToken, readToken } from "./render/api-token.ts";
 import { connectCurlDialog } from "./render/curl-dialog.ts";
@@ -39,7 +36,6 @@ const store = new DraftStore(FIRST_DRAFT);
 const keeper = new DraftKeeper(store, showKeepState);
 const restored = await keeper.start();
 
-connectPaneSeparator(byId("request-separator", HTMLElement), byId("panes", HTMLElement));
 const tabs = connectTabs(byId("tabs", HTMLElement));
 const notice = connectNotice("notice");
 const source = new CodeEditor(byId("source-editor", HTMLElement), {
@@ -54,7 +50,6 @@ const source = new CodeEditor(byId("source-editor", HTMLElement), {
 const data = new CodeEditor(byId("data-editor", HTMLElement), {
   label: "Data (JSON)",
   language: [jsonLanguage, pastedCells],
-  completions: [schemaCompletions(() => schemaOf(store.draft))],
   onChange: (text) => store.edit({ data: text }),
 });
 const fileTabs = new FileTabs(store, tabs, byId("editor-card", HTMLElement));

@@ -35,9 +35,6 @@ const { it } = stage;
 /** The text that can be selected on the first page of the PDF. */
 const pdfText = (page: Page) => page.locator(".textLayer").first().textContent();
 
-const widthOf = (page: Page, selector: string) =>
-  page.locator(selector).evaluate((element) => element.getBoundingClientRect().width);
-
 describe("rendering", () => {
   it("turns an example into the pages of the invoice, and a file, by requests to this deployment only", async () => {
     const page = await openPage(stage.browser, "about:blank");
@@ -473,28 +470,6 @@ describe("the space", () => {
     }
     expect(await page.locator("#request").evaluate((request) => request.scrollHeight - request.clientHeight)).toBe(0);
     await expectAccessible(page);
-  });
-
-  it("is divided by a separator that the keyboard and the mouse move, and the browser remembers it", async ({
-    page,
-  }) => {
-    const separator = page.getByRole("separator", { name: "Width of the request" });
-    expect(await widthOf(page, "#request")).toBe(720);
-    await separator.focus();
-    await page.keyboard.press("ArrowRight");
-    expect(await widthOf(page, "#request")).toBe(792);
-    expect(await separator.getAttribute("aria-valuenow")).toBe("55");
-    await page.keyboard.press("End");
-    await page.keyboard.press("ArrowRight");
-    expect(await separator.getAttribute("aria-valuenow")).toBe("75");
-    await separator.hover();
-    await page.mouse.down();
-    await page.mouse.move(576, 300);
-    await page.mouse.up();
-    await page.mouse.move(900, 300);
-    expect(await widthOf(page, "#request")).toBe(576);
-    await page.reload();
-    await expect.poll(() => widthOf(page, "#request")).toBe(576);
   });
 });
 

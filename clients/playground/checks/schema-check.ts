@@ -14,7 +14,7 @@ const TOOK_TOO_LONG: SchemaVerdict = {
   findings: [{ path: "", pointer: "", offset: 0, length: 1, line: 1, column: 1, message: SLOW }],
 };
 
-export function schemaOf({ files }: Draft): string | null {
+function schemaOf({ files }: Draft): string | null {
   const value = files.find(({ key }) => key === SCHEMA_FILE)?.content.value;
   return typeof value === "string" ? value : null;
 }

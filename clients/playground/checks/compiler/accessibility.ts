@@ -1,14 +1,25 @@
 /** What PDF/UA-1 demands. Typst checks it only at export, so here show rules above the template do. */
 
+import { calledName } from "../../../template/calls.ts";
+import {
+  nodesOf,
+  parseTemplate,
+  type SyntaxNode,
+  type Template,
+  textOf as textIn,
+} from "../../../template/syntax-tree.ts";
 import {
   type Compilation,
   type CompilerProject,
   type FileDiagnostic,
   type FileRange,
   offsetsOf,
+  rangeOf,
   textOf,
 } from "./project-text.ts";
-import { findStoppedElements, STOP } from "./stopped-elements.ts";
+
+/** How the messages of the rules end, which stop the compilation at an element: so the page finds it by what Typst knows. */
+const STOP = "~stopped here";
 
 /** Typst's own words of export are "skipped from heading level 1 to 3" and "PDF artifacts may not contain links". */
 const STRUCTURE = `#show heading: it => {
@@ -66,35 +77,50 @@ const NO_ALT = 'PDF/UA-1 requires an alternative text: alt: "…" says what it s
 const HEADING_LEVEL = "PDF/UA-1 requires that the outline begins with level 1, and skips none.";
 const LINK = "PDF/UA-1 forbids links in headers, footers and other artifacts: put the address there as text.";
 
-const MARGINAL = /\b(?:header|footer|background|foreground)\s*:/;
-
+const MARGINAL: ReadonlySet<string> = new Set(["header", "footer", "background", "foreground"]);
 /** Content that is measured or hidden is not in the document, and artifacts are not read out. */
-const UNREAD = /\b(?:measure|hide|artifact)[([]/;
+const UNREAD: ReadonlySet<string> = new Set(["measure", "hide", "artifact"]);
 
-/** Whether an element may be in a margin or background, which are not read out: guessed from the text. */
+/** Whether an element may be in what is not read out: as its own text says, or by a definition that may be used there. */
 function mayBeUnread(project: CompilerProject, place: FileRange): boolean {
-  const text = textOf(project, place.key);
-  return UNREAD.test(statementBefore(text, offsetsOf(text, place).from)) || isMarginal(project, place);
+  const { template, around } = surroundingsOf(project, place);
+  const isUnread = around.some((node) => node.kind === "FuncCall" && UNREAD.has(calledName(template, node)));
+  return isUnread || isMarginal(project, place);
 }
 
 function isMarginal(project: CompilerProject, place: FileRange): boolean {
-  const text = textOf(project, place.key);
-  const statement = statementBefore(text, offsetsOf(text, place).from);
+  const { template, around } = surroundingsOf(project, place);
+  if (around.some((node) => isMargin(template, node))) return true;
+  if (!around.some(({ kind }) => kind === "LetBinding")) return false;
   const keys = [null, ...project.files.map(({ key }) => key).filter((key) => key.endsWith(".typ"))];
-  if (!keys.some((key) => MARGINAL.test(textOf(project, key)))) return false;
-  return MARGINAL.test(statement) || /\blet\b/.test(statement);
+  const templates = keys.map((key) => parseTemplate(textOf(project, key)));
+  return templates.some((each) => nodesOf(each, "Named").some((node) => isMargin(each, node)));
 }
 
-function statementBefore(text: string, offset: number): string {
-  let start = offset;
-  let closed = 0;
-  for (let at = offset - 1; at >= 0; at--) {
-    const character = text.charAt(at);
-    if (")]}".includes(character)) closed++;
-    else if ("([{".includes(character)) {
-      if (closed === 0) start = at;
-      else closed--;
-    }
-  }
-  return text.slice(text.lastIndexOf("\n", start - 1) + 1, offset);
+function isMargin(template: Template, { kind, children: [name] }: SyntaxNode): boolean {
+  return kind === "Named" && name !== undefined && MARGINAL.has(textIn(template, name));
+}
+
+/** The nodes in which an element is, from the outermost. */
+function surroundingsOf(project: CompilerProject, place: FileRange) {
+  const text = textOf(project, place.key);
+  const template = parseTemplate(text);
+  const { from } = offsetsOf(text, place);
+  const around = nodesOf(template, "FuncCall", "Named", "LetBinding").filter(
+    ({ start, end }) => start <= from && from < end,
+  );
+  return { template, around };
+}
+
+/** Where a rule has stopped: a hint after the error has the place, because the error itself is in the rule. */
+function findStoppedElements({ diagnostics, linesAbove }: Compilation): (FileRange & { readonly stopped: string })[] {
+  return diagnostics.flatMap(({ severity, message }, index) => {
+    if (severity !== "error" || !message.endsWith(STOP)) return [];
+    const after = diagnostics.slice(index + 1);
+    const next = after.findIndex((each) => each.severity === "error");
+    const hints = next === -1 ? after : after.slice(0, next);
+    const place = hints.map((hint) => rangeOf(hint, linesAbove)).find((each) => each !== null);
+    const stopped = message.replace(/^assertion failed: /, "");
+    return place === undefined ? [] : [{ ...place, stopped }];
+  });
 }

@@ -24,7 +24,6 @@ import {
   rangeOf,
   textOf,
 } from "./project-text.ts";
-import { tableFindings } from "./table-cells.ts";
 
 const MAX_FINDINGS = 20;
 
@@ -76,9 +75,7 @@ export class ProjectCompiler {
       hasErrors(compiled.diagnostics) || !project.standards.includes("ua-1")
         ? placeDiagnostics(compiled, project)
         : accessibilityFindings(project, compiled, compile);
-    const mistakes = found.slice(0, MAX_FINDINGS).map((placed) => toFinding(project, placed));
-    const hints = hasErrors(compiled.diagnostics) ? [] : tableFindings(project, compile).map(toHint(project));
-    const findings = [...mistakes, ...hints];
+    const findings = found.slice(0, MAX_FINDINGS).map((placed) => toFinding(project, placed));
     return { findings, compiles: !hasErrors(compiled.diagnostics) };
   }
 
@@ -145,13 +142,6 @@ function placeDiagnostics(
     const message = describeDiagnostic(diagnostic.message, at, project);
     return message === null ? [] : [{ ...place, message }];
   });
-}
-
-function toHint(project: CompilerProject): (placed: FileDiagnostic) => DraftFinding {
-  return (placed) => {
-    const { place, message } = toFinding(project, placed);
-    return { place, message, isWarning: true };
-  };
 }
 
 function toFinding(project: CompilerProject, placed: FileDiagnostic): DraftFinding {

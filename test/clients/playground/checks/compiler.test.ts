@@ -223,35 +223,6 @@ describe("a PDF that the service has refused", () => {
   });
 });
 
-describe("a table whose last row is not full", () => {
-  it.each([
-    ["of columns by number", "#table(columns: 2)[a][b][c]", "3 cells in rows of 2: the last row lacks 1."],
-    [
-      "of columns by width, with a header",
-      "#table(columns: (1fr, 2fr, auto), table.header([a], [b], [c]), [1], [2])",
-      "5 cells in rows of 3: the last row lacks 1.",
-    ],
-    [
-      "that is a grid",
-      "#grid(columns: 3, [a], grid.cell(colspan: 2)[b], [c])",
-      "4 cells in rows of 3: the last row lacks 2.",
-    ],
-  ])("%s", async (_, source, message) => {
-    expect(await findingsIn(source)).toMatchObject([{ line: 1, message }]);
-  });
-
-  it.each([
-    ["full rows, with lines and wide cells", "#table(columns: 2, table.hline(), table.cell(colspan: 2)[a], [b], [c])"],
-    ["a high cell", "#table(columns: 2, table.cell(rowspan: 2)[a], [b], [c])"],
-    ["one column", "#table([a], [b], [c])"],
-    ["one row of a grid", "#grid(columns: 3, [a], [b])"],
-    ["rows from data", '#table(columns: 2, ..("a", "b", "c"))'],
-    ["a cell with a place", "#grid(columns: 2, grid.cell(x: 1)[a])"],
-  ])("is none with %s", async (_, source) => {
-    expect(await findingsIn(source)).toEqual([]);
-  });
-});
-
 describe("what is right is left alone", () => {
   it.each(EXAMPLE_NAMES)("the example %s", async (name) => {
     const { source, files, data = {}, output }: RenderRequest = JSON.parse(await exampleRequest(name));
