@@ -56,7 +56,7 @@ function folderOfCheckout(name: string, lockName: string): string[] {
 }
 
 /** The Typst that the caller names, else `SERVICE_TYPST_BIN`, else one on PATH or in the user's cache. */
-export async function findTypst(named: string | undefined, problemOf = typstProblem): Promise<string> {
+async function findTypst(named: string | undefined, problemOf: typeof typstProblem): Promise<string> {
   if (named !== undefined) {
     const file = resolve(named);
     const problem = await problemOf(file);
