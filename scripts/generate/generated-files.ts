@@ -24,6 +24,7 @@ import { PROBLEM_ORIGINS, PROBLEMS } from "../../rules/problem.ts";
 import { BACKEND_TIMEOUT_SETTING, RENDER_TIME_SETTINGS } from "../../rules/render-time.ts";
 import type { IntegerSetting } from "../../rules/settings.ts";
 import { ERROR_TYPES } from "../../rules/validation-errors.ts";
+import { backendMebibytes } from "./backend-memory.ts";
 import { findCell, formatTable } from "./markdown-table.ts";
 import { openApiDocument } from "./openapi/document.ts";
 
@@ -122,6 +123,13 @@ const TABLES: Readonly<Record<string, Table>> = {
   times: [
     ["What takes time", "Default", "Setting"],
     TIMES.map(([what, { setting, default: seconds }]) => [what, `${seconds} s`, code(setting)]),
+  ],
+  memory: [
+    ["Slots of a host", "Each of its two backends, MiB", "With two edges of 768 MiB, GiB"],
+    [2, 4, 8, 16].map((slots) => {
+      const mebibytes = backendMebibytes(slots / 2);
+      return [slots, mebibytes, ((2 * mebibytes + 2 * 768) / 1024).toFixed(1)].map(String);
+    }),
   ],
   analytics: [
     ["Column", "Field"],

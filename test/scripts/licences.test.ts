@@ -2,8 +2,6 @@
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { execa } from "execa";
-import { array, object, optional, parse, string } from "valibot";
 import { beforeAll, expect, it } from "vitest";
 import { FILE_ROUTES } from "../../protocol/routes.ts";
 import { licenceOfFont } from "../../scripts/assets/embedded-fonts.ts";
@@ -11,9 +9,6 @@ import { licencesOfPackages } from "../../scripts/assets/licences.ts";
 import { provideStaticAssets } from "../../scripts/assets/static-assets.ts";
 import { makeTemporaryFolder } from "../support/temporary-folder.ts";
 
-const BILL_OF_MATERIALS = object({
-  components: array(object({ group: optional(string()), name: string(), version: string() })),
-});
 const PROJECT = fileURLToPath(new URL("../..", import.meta.url));
 let text = "";
 let titles: ReadonlySet<string>;
@@ -22,16 +17,6 @@ beforeAll(async () => {
   await provideStaticAssets();
   text = await readFile(join(PROJECT, "static/licenses.txt"), "utf8");
   titles = new Set(text.split(`\n${"-".repeat(80)}\n\n`).map((section) => section.split("\n", 1)[0] ?? ""));
-});
-
-it("has each package that npm installs for production", async () => {
-  const options = ["--omit=dev", "--omit=optional", "--workspaces=false", "--sbom-format=cyclonedx"];
-  const { stdout } = await execa("npm", ["sbom", ...options], { cwd: PROJECT });
-  const { components } = parse(BILL_OF_MATERIALS, JSON.parse(stdout));
-  expect(components.length).toBeGreaterThan(40);
-  for (const { group, name, version } of components) {
-    expect(titles).toContain(`${group === undefined ? "" : `${group}/`}${name} ${version}`);
-  }
 });
 
 it("has what the pages are made of, the programs, and each font", () => {

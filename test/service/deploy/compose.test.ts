@@ -1,6 +1,6 @@
 /** The Dockerfile and compose.yaml: they agree with the code. `npm run test:long -- engines` runs them. */
-import { readFile, symlink } from "node:fs/promises";
-import { join } from "node:path";
+import { readdir, readFile, symlink } from "node:fs/promises";
+import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseEnv } from "node:util";
 import { Ajv } from "ajv";
@@ -10,9 +10,10 @@ import { array, boolean, number, object, optional, parse, record, string } from 
 import { describe, expect, it } from "vitest";
 import { parse as parseYaml } from "yaml";
 import { EDGE_LOG } from "../../../clients/command-line/doctor/faults.ts";
+import { PROVIDED } from "../../../scripts/assets/static-assets.ts";
+import { backendMemoryBytes } from "../../../scripts/generate/backend-memory.ts";
 import { TYPST_VERSION } from "../../../typst/typst-release.mjs";
 import {
-  backendMemoryBytes,
   backendStopSeconds,
   bytesOf,
   deployedBackendSettings,
@@ -114,13 +115,17 @@ describe("Dockerfile", () => {
       const folder = await makeTemporaryFolder("image-");
       await copyImageFiles(target, folder);
       await symlink(fileURLToPath(new URL("node_modules", ROOT)), join(folder, "node_modules"));
-      const env = { SERVICE_PORT: "none", SERVICE_EDGE_PORT: "none" };
-      return execa(process.execPath, program, { cwd: folder, env, reject: false });
+      // Without what npm adds to the PATH, and with the static files still to be built.
+      const path = (process.env.PATH ?? "").split(delimiter).filter((place) => !place.includes("node_modules"));
+      const env = { PATH: path.join(delimiter), [PROVIDED]: "", SERVICE_PORT: "none", SERVICE_EDGE_PORT: "none" };
+      return { folder, ...(await execa(process.execPath, program, { cwd: folder, env, reject: false })) };
     }
 
-    it("that the edge is built from", async () => {
-      const { exitCode, stderr } = await runInImage("edge-build", ["scripts/build-edge.ts"]);
+    it("that the edge is built from", { timeout: 300_000 }, async () => {
+      const { folder, exitCode, stderr } = await runInImage("edge-build", ["scripts/build-edge.ts"]);
       expect([exitCode, stderr]).toEqual([0, ""]);
+      const written = await readdir(join(folder, "dist/edge"));
+      expect(written).toEqual(expect.arrayContaining(["start.mjs", "static", "static.json"]));
     });
 
     it.each(["backend", "all-in-one"])("of the program of %s", async (target) => {

@@ -26,8 +26,8 @@ import {
 import { describe, expect, it } from "vitest";
 import { parseAllDocuments, parse as parseYaml } from "yaml";
 import { BACKEND_ROUTES, EDGE_ROUTES } from "../../../protocol/routes.ts";
+import { backendMemoryBytes } from "../../../scripts/generate/backend-memory.ts";
 import {
-  backendMemoryBytes,
   backendStopSeconds,
   bytesOf,
   deployedBackendSettings,

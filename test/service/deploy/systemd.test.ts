@@ -17,27 +17,20 @@ const FOLDER = fileURLToPath(new URL("../../../deploy/systemd", import.meta.url)
 const BACKEND = "document-rendering-backend@";
 const EDGE = "document-rendering-edge@";
 
-/** The values of each key, in their order. */
-type Unit = ReadonlyMap<string, readonly string[]>;
+const readUnit = (name: string) => readFile(join(FOLDER, `${name}.service`), "utf8");
 
-async function readUnit(name: string): Promise<Unit> {
-  const unit = new Map<string, string[]>();
-  for (const line of (await readFile(join(FOLDER, `${name}.service`), "utf8")).split("\n")) {
-    const [, key, value] = /^([A-Z]\w+)=(.*)$/.exec(line) ?? [];
-    if (key !== undefined && value !== undefined) unit.set(key, [...(unit.get(key) ?? []), value]);
-  }
-  return unit;
-}
+const valuesOf = (unit: string, key: string) =>
+  [...unit.matchAll(new RegExp(`^${key}=(.*)$`, "gm"))].map(([, value = ""]) => value);
 
-const only = (unit: Unit, key: string) => {
-  const [value, ...others] = unit.get(key) ?? [];
+const only = (unit: string, key: string) => {
+  const [value, ...others] = valuesOf(unit, key);
   if (value === undefined || others.length > 0) throw new Error(`the unit needs one ${key}`);
   return value;
 };
 
 /** The variables of `Environment=` lines, and those that the example of the file shows. */
-async function environmentOf(unit: Unit, example: string): Promise<Record<string, string>> {
-  const assignments = (unit.get("Environment") ?? []).flatMap((line) =>
+async function environmentOf(unit: string, example: string): Promise<Record<string, string>> {
+  const assignments = valuesOf(unit, "Environment").flatMap((line) =>
     [...line.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, bare]) => quoted ?? bare ?? ""),
   );
   const pairs = assignments.map((text): [string, string] => {

@@ -8,11 +8,6 @@ import { bundleProgram } from "../../../scripts/build/worker.ts";
 
 type Variables = Readonly<Record<string, string>>;
 
-/** What the backend's own process, the shell that starts a Typst, and each waiting Typst need: docs/operations.md. */
-const PROCESS_BYTES = 380e6;
-const SHELL_BYTES = 4e6;
-const WARM_RENDER_BYTES = 30e6;
-
 /** @throws if a variable is not a setting of a backend, or its value is not valid. */
 export function deployedBackendSettings(variables: Variables): BackendSettings {
   const read = new Set<string>();
@@ -40,17 +35,6 @@ export async function deployedEdgeSettings(variables: Variables): Promise<EdgeSe
   const unknown = Object.keys(variables).filter((name) => !known.has(name));
   if (unknown.length > 0) throw new Error(`the edge has no setting ${unknown.join(", ")}`);
   return readEdgeSettings(variables);
-}
-
-/**
- * The memory that a backend may use.
- *
- * @param workBytes the size of its work directory, where that is in memory.
- */
-export function backendMemoryBytes(settings: BackendSettings, workBytes: number): number {
-  const renders = settings.maxConcurrentRenders * (settings.renderMemoryBytes + SHELL_BYTES);
-  const held = settings.maxBodyMemoryBytes + settings.maxOutputMemoryBytes + workBytes;
-  return renders + held + PROCESS_BYTES + settings.warmRenders * (WARM_RENDER_BYTES + SHELL_BYTES);
 }
 
 /** How long a backend may take to end. With less time, it is killed before its renders have finished. */

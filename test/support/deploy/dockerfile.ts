@@ -53,6 +53,9 @@ export async function imageInstruction(target: string, keyword: string): Promise
   throw new Error(`the image ${target} has no ${keyword}`);
 }
 
+/** What this checkout has built or installed, and a fresh one has not. */
+const BUILT = /\/node_modules(?:\/|$)|\/static\/(?:clients|help|playground|licenses[.]txt|reference\/swagger-ui)/;
+
 /** Copies into a folder what the stage of this name, and those that it begins with, copy from the checkout. */
 export async function copyImageFiles(target: string, folder: string): Promise<void> {
   for (const instruction of (await stagesOf(target)).toReversed().flatMap(({ instructions }) => instructions)) {
@@ -63,7 +66,7 @@ export async function copyImageFiles(target: string, folder: string): Promise<vo
       // Paths from the root are those of other stages.
       if (path.startsWith("/")) continue;
       const copy = join(folder, place, place.endsWith("/") ? basename(path) : "");
-      cpSync(new URL(path, ROOT), copy, { recursive: true });
+      cpSync(new URL(path, ROOT), copy, { recursive: true, filter: (source) => !BUILT.test(source) });
     }
   }
 }
