@@ -8,7 +8,6 @@ import { ANSWER_FAULTS } from "../../clients/command-line/doctor/answers.ts";
 import type { DoctorCheck } from "../../clients/command-line/doctor/check.ts";
 import { CHECK_GROUPS } from "../../clients/command-line/doctor/runner.ts";
 import { programWithAllCommands } from "../../clients/command-line/program.ts";
-import { adviceFor } from "../../clients/document/problem-advice.ts";
 import { ANALYTICS_BLOBS, ANALYTICS_DOUBLES } from "../../edge/platform/cloudflare/analytics.ts";
 import { NODE_EDGE_INTEGER_SETTINGS } from "../../edge/platform/node/settings.ts";
 import { EDGE_INTEGER_SETTINGS } from "../../edge/settings.ts";
@@ -136,14 +135,13 @@ const TABLES: Readonly<Record<string, Table>> = {
     [...analyticsRows("blob", ANALYTICS_BLOBS), ...analyticsRows("double", ANALYTICS_DOUBLES)],
   ],
   errors: [
-    ["Status", "Code", "Origin", "Context", "Cause", "What to do"],
+    ["Status", "Code", "Origin", "Context", "Cause"],
     Object.entries(PROBLEMS).map(([name, { status, origin, context, meaning }]) => [
       String(status),
       code(name),
       origin,
       context.map(code).join(", ") || "-",
       meaning,
-      adviceFor(name) ?? "-",
     ]),
   ],
   origins: [["Origin", "What it means for the caller"], codedRows(PROBLEM_ORIGINS)],

@@ -1,6 +1,6 @@
 /**
  * A backend on Cloudflare Containers: the Durable Object that starts the backend's image in its container at the first
- * request and passes requests on, by `ctx.container` alone (docs/decisions/README.md#containers-without-a-base-class). Nobody else can
+ * request and passes requests on, by `ctx.container` alone (docs/decisions/README.md#in-a-line-each). Nobody else can
  * reach the backend, so the token between the two is made here, at every start.
  */
 import { DurableObject } from "cloudflare:workers";

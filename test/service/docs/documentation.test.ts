@@ -158,9 +158,8 @@ describe("docs/command-line.md#in-ci", async () => {
     readonly uses?: string;
     readonly run?: string;
   }
-  const blocks = blocksOf(await readPage("docs/command-line.md"));
   const workflow: { jobs: { templates: { env: Record<string, string>; steps: readonly Step[] } } } = parse(
-    blocks.find(({ language }) => language === "yaml")?.text ?? "",
+    await readPage("examples/programs/ci/templates.yml"),
   );
   const { env, steps } = workflow.jobs.templates;
   const runOf = (name: string) => steps.find((step) => step.name === name)?.run ?? "";

@@ -216,7 +216,7 @@ const deepValueText = fc
 
 function dataText(isWild: boolean): Text {
   if (!isWild) return valueText(stringOf(encodableText), memberName);
-  const manyErrors = arrayOf(fc.array(stringOf(brokenText), { minLength: 15, maxLength: 30 }));
+  const manyErrors = arrayOf(fc.array(stringOf(brokenText), { minLength: 30, maxLength: 60 }));
   const dates = arrayOf(fc.array(fc.oneof(dateObjectText, wildScalar), { maxLength: 4 }));
   return weighted([6, wildValueText], [2, deepValueText], [2, dates], [1, manyErrors]);
 }
