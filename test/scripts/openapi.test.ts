@@ -80,22 +80,8 @@ describe("everywhere in the description", () => {
     }
   });
 
-  it("an example is one that its schema takes, and text of a pattern in a header has one", () => {
-    let count = 0;
-    for (const [pointer, object] of all) {
-      const { schema = object, example, examples = [] } = object;
-      const values = Object.hasOwn(object, "example") ? [example] : Object.values(Object(examples));
-      if (values.length === 0) continue;
-      const validate = description.validator(schema === object ? pointer : `${pointer}/schema`);
-      for (const value of values) {
-        const isNamed = schema !== object && !Object.hasOwn(object, "example");
-        expect(validate(isNamed ? Object(value).value : value), `${pointer}: ${JSON.stringify(validate.errors)}`).toBe(
-          true,
-        );
-        count++;
-      }
-    }
-    expect(count).toBeGreaterThan(40);
+  // `npm run check:openapi` asks whether each schema takes its examples.
+  it("text of a pattern in a header has an example", () => {
     const patterns = withMember("pattern").filter(([pointer]) => pointer.startsWith("/components/headers/"));
     expect(patterns.map(([pointer]) => pointer)).toEqual(["/components/headers/RequestId/schema"]);
     for (const [pointer, { examples }] of patterns) expect(examples, pointer).toHaveLength(1);

@@ -1,11 +1,10 @@
-import { crc32 } from "node:zlib";
 import { execa } from "execa";
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { PPI } from "../../rules/output-options.ts";
 import { PngResolution } from "../../typst/png-resolution.ts";
 import { typstPath } from "../support/backend/typst-path.ts";
-import { readPixelsPerMetre, readPng } from "../support/readers/png-reader.ts";
+import { PNG_SIGNATURE, pngChunk, readPixelsPerMetre, readPng } from "../support/readers/png-reader.ts";
 
 function complete(chunks: readonly Buffer[], ppi = 144): Buffer {
   const resolution = new PngResolution(ppi);
@@ -20,19 +19,10 @@ async function typstPng(ppi: number): Promise<Buffer> {
 }
 
 const PHYSICAL_BYTES = 21;
-const SIGNATURE = Buffer.from("89504e470d0a1a0a", "hex");
 
-function chunk(type: string, data: Buffer): Buffer {
-  const typed = Buffer.concat([Buffer.from(type, "latin1"), data]);
-  const [length, crc] = [Buffer.alloc(4), Buffer.alloc(4)];
-  length.writeUInt32BE(data.length);
-  crc.writeUInt32BE(crc32(typed));
-  return Buffer.concat([length, typed, crc]);
-}
-
-const HEADER = chunk("IHDR", Buffer.alloc(13, 1));
-const IMAGE = chunk("IDAT", Buffer.alloc(40, "pHYs"));
-const END = chunk("IEND", Buffer.alloc(0));
+const HEADER = pngChunk("IHDR", Buffer.alloc(13, 1));
+const IMAGE = pngChunk("IDAT", Buffer.alloc(40, "pHYs"));
+const END = pngChunk("IEND", Buffer.alloc(0));
 
 it.each([
   [72, 2835],
@@ -50,7 +40,7 @@ it.each([
 });
 
 it("readers that cut and readers that round find every resolution", () => {
-  const png = Buffer.concat([SIGNATURE, HEADER, IMAGE, END]);
+  const png = Buffer.concat([PNG_SIGNATURE, HEADER, IMAGE, END]);
   for (let ppi = 1; ppi <= PPI.max_ppi; ppi++) {
     const [[perMetre = 0] = []] = readPixelsPerMetre(complete([png], ppi));
     // In double precision, in the single one of CUPS, and from whole pixels per metre.
@@ -70,11 +60,11 @@ it("a PNG is the same for every split in two, and byte by byte", async () => {
 
 it("the resolution goes before the image data, behind all other chunks, however long", () => {
   const others = [
-    chunk("sRGB", Buffer.of(0)),
-    chunk("gAMA", Buffer.alloc(4)),
-    chunk("tEXt", Buffer.alloc(99_999, "IDAT")),
+    pngChunk("sRGB", Buffer.of(0)),
+    pngChunk("gAMA", Buffer.alloc(4)),
+    pngChunk("tEXt", Buffer.alloc(99_999, "IDAT")),
   ];
-  const png = Buffer.concat([SIGNATURE, HEADER, ...others, IMAGE, IMAGE, END]);
+  const png = Buffer.concat([PNG_SIGNATURE, HEADER, ...others, IMAGE, IMAGE, END]);
   const types = ["IHDR", "sRGB", "gAMA", "tEXt", "pHYs", "IDAT", "IDAT", "IEND"];
   fc.assert(
     fc.property(fc.array(fc.nat(png.length), { maxLength: 6 }), (cuts) => {
@@ -86,8 +76,8 @@ it("the resolution goes before the image data, behind all other chunks, however 
 });
 
 it("a resolution that is there already stays the only one", () => {
-  const own = chunk("pHYs", Buffer.alloc(9, 1));
-  const png = Buffer.concat([SIGNATURE, HEADER, own, chunk("sRGB", Buffer.of(0)), IMAGE, END]);
+  const own = pngChunk("pHYs", Buffer.alloc(9, 1));
+  const png = Buffer.concat([PNG_SIGNATURE, HEADER, own, pngChunk("sRGB", Buffer.of(0)), IMAGE, END]);
   expect(complete([png]).equals(png)).toBe(true);
   expect(complete(Array.from(png, (byte) => Buffer.of(byte))).equals(png)).toBe(true);
 });
@@ -96,12 +86,12 @@ it("what is no PNG, or only the beginning of one, stays as it is", () => {
   for (const bytes of ["", "x", "no picture at all, and longer than a header", "\0".repeat(99), "\xff".repeat(99)]) {
     expect(complete([Buffer.from(bytes, "latin1")]).toString("latin1")).toBe(bytes);
   }
-  const cut = Buffer.concat([SIGNATURE, HEADER, IMAGE.subarray(0, 7)]);
+  const cut = Buffer.concat([PNG_SIGNATURE, HEADER, IMAGE.subarray(0, 7)]);
   expect(complete([cut]).equals(cut)).toBe(true);
 });
 
 it("no byte of the image is copied", () => {
-  const png = Buffer.concat([SIGNATURE, HEADER, IMAGE, END]);
+  const png = Buffer.concat([PNG_SIGNATURE, HEADER, IMAGE, END]);
   const [before, , after] = new PngResolution(144).push(png);
   expect([before?.buffer, after?.buffer]).toEqual([png.buffer, png.buffer]);
   expect(after?.length).toBe(IMAGE.length + END.length);

@@ -19,7 +19,7 @@ import { LIMIT_SETTINGS } from "../../../rules/limits.ts";
 import { OUTPUT_SCHEMAS, type Output } from "../../../rules/output-options.ts";
 import { outputTooLarge, renderFailed, tooManyOutputFiles } from "../../../rules/problem.ts";
 import { archiveBytes, DEFLATE_LEVEL } from "../../../typst/archive-layout.ts";
-import { readPixelsPerMetre, readPng } from "../../support/readers/png-reader.ts";
+import { PNG_SIGNATURE, pngChunk, readPixelsPerMetre, readPng } from "../../support/readers/png-reader.ts";
 import { readZip } from "../../support/readers/zip-reader.ts";
 
 const KIBIBYTE = 1024;
@@ -50,14 +50,8 @@ function pngOf(data: Buffer, text = Buffer.alloc(0)): Buffer {
       ["IDAT", data],
       ["IEND", Buffer.alloc(0)],
     ] as const
-  ).map(([type, content]) => {
-    const typed = Buffer.concat([Buffer.from(type), content]);
-    const [length, checksum] = [Buffer.alloc(4), Buffer.alloc(4)];
-    length.writeUInt32BE(content.length);
-    checksum.writeUInt32BE(crc32(typed));
-    return Buffer.concat([length, typed, checksum]);
-  });
-  return Buffer.concat([Buffer.from("89504e470d0a1a0a", "hex"), ...chunks]);
+  ).map(([type, content]) => pngChunk(type, content));
+  return Buffer.concat([PNG_SIGNATURE, ...chunks]);
 }
 
 let folder: string;

@@ -1,5 +1,6 @@
 /** An image of one pixel of each kind that Typst reads, and of the kinds of colour profiles in them. */
-import { crc32, deflateSync } from "node:zlib";
+import { deflateSync } from "node:zlib";
+import { PNG_SIGNATURE, pngChunk } from "../../support/readers/png-reader.ts";
 
 const base64 = (text: string) => Buffer.from(text, "base64");
 
@@ -11,14 +12,6 @@ function profile(deviceClass: string, colourSpace: string, version = 2): Buffer 
   bytes.write(`${deviceClass}${colourSpace}XYZ `, 12, "latin1");
   bytes.write("acsp", 36, "latin1");
   return bytes;
-}
-
-function pngChunk(type: string, data: Uint8Array): Buffer {
-  const body = Buffer.concat([Buffer.from(type, "latin1"), data]);
-  const [length, checksum] = [Buffer.alloc(4), Buffer.alloc(4)];
-  length.writeUInt32BE(data.length);
-  checksum.writeUInt32BE(crc32(body));
-  return Buffer.concat([length, body, checksum]);
 }
 
 /** By their numbers in PNG. */
@@ -43,7 +36,7 @@ function png(colour: keyof typeof PNG_COLOURS, options: PngOptions = {}): Buffer
   if (colour === "rgba" || colour === "greyAlpha") row.fill(opacity, row.length - bits / 8);
   const palette = colour === "palette" ? [pngChunk("PLTE", Buffer.from([200, 30, 60]))] : [];
   return Buffer.concat([
-    base64("iVBORw0KGgo="),
+    PNG_SIGNATURE,
     pngChunk("IHDR", header),
     ...(chunk === undefined ? [] : [chunk]),
     ...palette,

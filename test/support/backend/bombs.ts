@@ -1,5 +1,6 @@
 /** Templates and files that are small when sent, and large or endless when processed. */
-import { crc32, deflateSync, gzipSync } from "node:zlib";
+import { deflateSync, gzipSync } from "node:zlib";
+import { PNG_SIGNATURE, pngChunk } from "../readers/png-reader.ts";
 
 /** Runs longer than any test, in constant memory (79 MB after 2 s and after 8 s). */
 export const ENDLESS = "#for a in range(1000000) { for b in range(1000000) { let c = a + b } }";
@@ -14,9 +15,9 @@ export function png(width: number, height: number, raw: Uint8Array): Buffer {
   header.writeUInt32BE(height, 4);
   // Eight bits per channel: red, green and blue.
   header.set([8, 2], 8);
-  const signature = Buffer.from("\x89PNG\r\n\x1a\n", "latin1");
   const pixels = deflateSync(raw, { level: 1 });
-  return Buffer.concat([signature, chunk("IHDR", header), chunk("IDAT", pixels), chunk("IEND", Buffer.alloc(0))]);
+  const chunks = [pngChunk("IHDR", header), pngChunk("IDAT", pixels), pngChunk("IEND", Buffer.alloc(0))];
+  return Buffer.concat([PNG_SIGNATURE, ...chunks]);
 }
 
 /** A PNG of noise, so that a page with it is as large as the PNG, even compressed. */
@@ -30,16 +31,6 @@ export function noisePng(side: number): Buffer {
     raw[index] = index % rowBytes === 0 ? 0 : state >> 16;
   }
   return png(side, side, raw);
-}
-
-function chunk(type: string, data: Buffer): Buffer {
-  const body = Buffer.concat([Buffer.from(type, "latin1"), data]);
-  const [length, checksum] = [data.length, crc32(body)].map((value) => {
-    const bytes = Buffer.alloc(4);
-    bytes.writeUInt32BE(value);
-    return bytes;
-  });
-  return Buffer.concat([length ?? Buffer.alloc(0), body, checksum ?? Buffer.alloc(0)]);
 }
 
 export function svg(content: string): string {

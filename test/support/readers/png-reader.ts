@@ -1,4 +1,4 @@
-/** The chunks of a PNG, by the rules of its specification; it shares no code with the service. */
+/** Reads and writes the chunks of a PNG, by the rules of its specification; it shares no code with the service. */
 import { crc32 } from "node:zlib";
 
 export interface PngChunk {
@@ -6,11 +6,19 @@ export interface PngChunk {
   readonly data: Buffer;
 }
 
-const SIGNATURE = "89504e470d0a1a0a";
+export const PNG_SIGNATURE = Buffer.from("89504e470d0a1a0a", "hex");
+
+export function pngChunk(type: string, data: Uint8Array): Buffer {
+  const typed = Buffer.concat([Buffer.from(type, "latin1"), data]);
+  const [length, checksum] = [Buffer.alloc(4), Buffer.alloc(4)];
+  length.writeUInt32BE(data.length);
+  checksum.writeUInt32BE(crc32(typed));
+  return Buffer.concat([length, typed, checksum]);
+}
 
 /** Throws if a checksum is wrong, if IHDR is not the first chunk or IEND not the last, or if pHYs follows image data. */
 export function readPng(png: Buffer): PngChunk[] {
-  if (png.toString("hex", 0, 8) !== SIGNATURE) throw new Error("this is no PNG");
+  if (!png.subarray(0, 8).equals(PNG_SIGNATURE)) throw new Error("this is no PNG");
   const chunks: PngChunk[] = [];
   for (let start = 8; start < png.length; ) {
     const dataEnd = start + 8 + png.readUInt32BE(start);
