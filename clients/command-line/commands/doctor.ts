@@ -42,12 +42,12 @@ export function addDoctorCommand(program: Command, signal: AbortSignal): void {
   defineDoctorCommand(program).action(async (url, flags) => {
     if (url !== undefined && flags.url !== undefined) throw new CommandError("Give the URL once.");
     const target = await targetOf(url ?? flags.url, flags);
-    const { examine, maxRequests } = await import("../doctor/runner.ts");
+    const { examine } = await import("../doctor/runner.ts");
     const isQuiet = flags.quiet === true;
     const say = (text: string) => {
       if (!flags.json && !isQuiet) process.stdout.write(`${text}\n`);
     };
-    say(`${target.url}: at most ${maxRequests(target)} requests, one at a time, each at most ${flags.timeout} s`);
+    say(`${target.url}: one request at a time, each at most ${flags.timeout} s`);
     const onResult = flags.json ? () => {} : startTable(isQuiet);
     const requestMilliseconds = flags.timeout * 1000;
     const report = await runInterruptible(() => examine(target, { requestMilliseconds, signal, onResult }));

@@ -63,7 +63,7 @@ export const ANSWER_FAULTS = {
     → Deploy one version everywhere, then use the doctor of that version.`,
   "not-the-service": failure`A proxy, a sign-in page, a firewall's challenge or another site answers, or changes answers.
     → Open the URL in a browser to see whose page it is, and route these paths to the service.`,
-  "out-of-bounds": failure`The doctor's requests or time are used up. → Fix what is slow, then run it again.`,
+  "out-of-bounds": failure`The doctor's time is used up. → Fix what is slow, then run it again.`,
 };
 
 export type AnswerFault = keyof typeof ANSWER_FAULTS;

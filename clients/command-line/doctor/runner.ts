@@ -20,10 +20,7 @@ import { RULES } from "./rules.ts";
 import { type Bounds, Server } from "./server.ts";
 import { SERVICE } from "./service.ts";
 
-/** A healthy deployment gets some 16. */
-const MAX_REQUESTS = 40;
-const MAX_REQUESTS_PER_ORIGIN = 15;
-/** Bounds a whole examination, however many requests it may send. */
+/** Bounds a whole examination, whose requests are those that its checks send. */
 const TOTAL_MILLISECONDS = 300_000;
 const MAX_SEEN_LENGTH = 300;
 
@@ -60,10 +57,6 @@ export interface ExaminationOptions {
   readonly onResult?: (result: CheckReport) => void;
 }
 
-export function maxRequests(target: ExaminationTarget): number {
-  return MAX_REQUESTS + MAX_REQUESTS_PER_ORIGIN * target.origins.length;
-}
-
 /** @throws the reason of the signal when it is aborted */
 export async function examine(
   target: ExaminationTarget,
@@ -74,7 +67,7 @@ export async function examine(
     requestMilliseconds,
     end: AbortSignal.timeout(TOTAL_MILLISECONDS),
     interruption: signal,
-    requestsLeft: maxRequests(target),
+    requests: 0,
   };
   const edge = new Server(null, target.url, { [API_TOKEN_HEADER]: target.token }, bounds);
   const credentials = { [BACKEND_TOKEN_HEADER]: target.backendToken, [CALLER_HEADER]: "doctor" };
@@ -97,8 +90,7 @@ export async function examine(
       }
     }
   }
-  const requests = maxRequests(target) - bounds.requestsLeft;
-  return { checks: results, requests, seconds: (performance.now() - startedAt) / 1000 };
+  return { checks: results, requests: bounds.requests, seconds: (performance.now() - startedAt) / 1000 };
 }
 
 /** Whether a check of the edge or of this origin passed. One of its own warnings counts as passed. */

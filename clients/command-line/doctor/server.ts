@@ -18,7 +18,8 @@ export interface Bounds {
   /** Aborted when the time of the whole examination is over. */
   readonly end: AbortSignal;
   readonly interruption: AbortSignal;
-  requestsLeft: number;
+  /** How many have been sent to all servers. */
+  requests: number;
 }
 
 type HeaderFields = Readonly<Record<string, string>>;
@@ -54,8 +55,8 @@ export class Server {
   async #send(path: string, request: RequestInit & { readonly headers: HeaderFields }): Promise<Exchange> {
     const { end, interruption, requestMilliseconds } = this.#bounds;
     interruption.throwIfAborted();
-    if (end.aborted || this.#bounds.requestsLeft === 0) return noAnswer("out-of-bounds", "nothing more is sent");
-    this.#bounds.requestsLeft--;
+    if (end.aborted) return noAnswer("out-of-bounds", "nothing more is sent");
+    this.#bounds.requests++;
     const timeout = AbortSignal.any([AbortSignal.timeout(requestMilliseconds), end]);
     // Edge and origins may need different proxies: only one request is under way at a time.
     const leaveProxy = useProxy(this.url.href);
