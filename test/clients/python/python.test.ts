@@ -2,16 +2,8 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { constraintsDocument } from "../../../rules/constraints.ts";
 import { DEFAULT_LIMITS } from "../../../rules/limits.ts";
-import { PROBLEMS } from "../../../rules/problem.ts";
 import { hasPython, PythonDriver } from "../../support/clients/python-driver.ts";
-import {
-  answer,
-  type Behaviour,
-  PDF,
-  sendPdf,
-  startScript,
-  WHOLE_PDF,
-} from "../../support/clients/scripted-service.ts";
+import { answer, startScript } from "../../support/clients/scripted-service.ts";
 import { type SharedService, sharedService } from "../../support/service/test-service.ts";
 import { API_TOKEN } from "../../support/tokens.ts";
 
@@ -23,15 +15,6 @@ describe.skipIf(!hasPython())("the Python client", () => {
   });
 
   afterAll(() => driver?.stop());
-
-  it("names each problem that it finds as the catalogue does", async () => {
-    const titles = await driver.ask({ do: "titles" });
-    if (typeof titles !== "object" || titles === null) throw new Error("no titles");
-    for (const [code, found] of Object.entries(titles)) {
-      const { status, origin, title } = Object.entries(PROBLEMS).find(([known]) => known === code)?.[1] ?? {};
-      expect(found, code).toEqual([status, origin, title]);
-    }
-  });
 
   it.each([
     [
@@ -78,17 +61,6 @@ describe.skipIf(!hasPython())("the Python client", () => {
 
   const call = (...parameters: Parameters<PythonDriver["call"]>) => driver.call(...parameters);
 
-  it("tries again if the file breaks off", async () => {
-    const breaksOff: Behaviour = (response) => {
-      response.writeHead(200, { ...PDF, "Content-Length": "1000" });
-      response.write("%PDF-", () => response.destroy());
-    };
-    const server = await startScript(breaksOff, sendPdf);
-    const options = { url: server.url, token: API_TOKEN, check_before_sending: false };
-    expect((await call("render", options, REQUEST)).result).toMatchObject({ ok: true, content: WHOLE_PDF });
-    expect(server.requests).toHaveLength(2);
-  });
-
   it.each([
     ["limits that are texts", { limits: { effective_max_files: 64, max_request_body_bytes: "many" } }],
     ["no limits", { limits: undefined }],
@@ -104,7 +76,6 @@ describe.skipIf(!hasPython())("the Python client", () => {
     ["a relative URL", { url: "/v1" }],
     ["another scheme", { url: "ftp://render.example" }],
     ["a URL with a password", { url: "https://me:secret@render.example" }],
-    ["an empty token", { token: "" }],
     ["a token with a line feed", { token: "secret\n" }],
     ["no attempt", { max_attempts: 0 }],
     ["a negative time", { max_total_seconds: -1 }],

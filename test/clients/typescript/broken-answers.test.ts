@@ -1,10 +1,10 @@
 /** Files and documents of the service that break off at a byte: the clients for TypeScript and Python take none for whole. */
-import { afterAll, describe, expect, it } from "vitest";
-import { ServiceClient, ServiceUnreachableError } from "../../../clients/typescript/client.ts";
+import { describe, expect, it } from "vitest";
 import type { FileExtension } from "../../../protocol/file-types.ts";
 import { isWholeFile } from "../../../protocol/whole-file.ts";
 import { constraintsDocument } from "../../../rules/constraints.ts";
 import { DEFAULT_LIMITS } from "../../../rules/limits.ts";
+import { bothClients } from "../../support/clients/both-clients.ts";
 import {
   breakOff,
   FRAMINGS,
@@ -13,10 +13,8 @@ import {
   sentBody,
   sentFile,
 } from "../../support/clients/broken-answers.ts";
-import { hasPython, PythonDriver } from "../../support/clients/python-driver.ts";
 import { type Behaviour, startScriptedService } from "../../support/clients/scripted-service.ts";
 import { sharedService } from "../../support/service/test-service.ts";
-import { API_TOKEN } from "../../support/tokens.ts";
 
 const OUTPUTS: Readonly<Record<FileExtension, object>> = {
   pdf: { format: "pdf", standards: ["a-2b"] },
@@ -39,34 +37,6 @@ async function render(extension: FileExtension): Promise<Uint8Array> {
   return bytes;
 }
 
-/** The reason for which a call fails; what it returned if it did not. */
-type Call = (method: "render" | "constraints", url: string) => Promise<unknown>;
-
-async function callTypeScript(method: "render" | "constraints", url: string): Promise<unknown> {
-  const client = new ServiceClient({ url, token: API_TOKEN, retry: false, checkBeforeSending: false });
-  try {
-    return method === "render" ? await client.render({ source: "x" }) : await client.constraints();
-  } catch (error) {
-    return error instanceof ServiceUnreachableError ? error.reason : error;
-  }
-}
-
-let driver: PythonDriver | null = null;
-
-async function callPython(method: "render" | "constraints", url: string): Promise<unknown> {
-  driver ??= new PythonDriver();
-  const options = { url, token: API_TOKEN, max_attempts: 1, check_before_sending: false };
-  const { result } = await driver.call(method, options, { source: "x" });
-  return result.error === "ServiceUnreachableError" ? result.reason : result;
-}
-
-afterAll(() => driver?.stop());
-
-const CLIENTS: readonly (readonly [language: string, call: Call])[] = [
-  ["TypeScript", callTypeScript],
-  ...(hasPython() ? [["Python", callPython] as const] : []),
-];
-
 const BODIES = EXTENSIONS.flatMap((extension) =>
   [false, true].map((isCompressed) => [extension, isCompressed] as const),
 );
@@ -86,7 +56,9 @@ it("a file is whole if its only page is blank: an SVG is then one empty element"
   expect(isWholeFile("svg", bytes.subarray(0, -1))).toBe(false);
 });
 
-describe.each(CLIENTS)("the client for %s", (_language, call) => {
+describe.each(bothClients())("the client for %s", (_language, send) => {
+  const call = async (method: "render" | "constraints", url: string) =>
+    (await send(method, { url, maxAttempts: 1, checkBeforeSending: false })).result;
   /** What a call returns where it should say that the connection broke. */
   const failures = async (method: "render" | "constraints", body: SentBody) => {
     let behaviour: Behaviour = () => {};
@@ -95,8 +67,8 @@ describe.each(CLIENTS)("the client for %s", (_language, call) => {
     for (const framing of FRAMINGS) {
       for (const at of placesToBreak(body)) {
         behaviour = breakOff(body, at, framing);
-        const outcome = await call(method, url);
-        if (outcome !== "connection_broken") found.push(`${at} bytes, then ${framing}: ${String(outcome)}`);
+        const { reason } = await call(method, url);
+        if (reason !== "connection_broken") found.push(`${at} bytes, then ${framing}: ${reason}`);
       }
     }
     return found;

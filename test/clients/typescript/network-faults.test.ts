@@ -4,9 +4,9 @@
  */
 import { createServer } from "node:https";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
-import { ServiceClient } from "../../../clients/typescript/client.ts";
 import { problem, problemDocument } from "../../../rules/problem.ts";
 import { LOOPBACK, takeFreePort } from "../../../scripts/start/local-service.ts";
+import { bothClients, type CallOptions } from "../../support/clients/both-clients.ts";
 import { makeCertificate } from "../../support/clients/certificate.ts";
 import {
   BROKEN_ANSWERS,
@@ -15,7 +15,6 @@ import {
   LOW_LIMITS,
   MAX_SENT_BYTES,
 } from "../../support/clients/hostile-answers.ts";
-import { hasPython, PythonDriver } from "../../support/clients/python-driver.ts";
 import {
   answer,
   type Behaviour,
@@ -34,71 +33,12 @@ import {
 import { closeServer, listenOnLoopback } from "../../support/loopback-server.ts";
 import { API_TOKEN } from "../../support/tokens.ts";
 
-const REQUEST = { source: "x" };
-
-interface CallOptions {
-  readonly url: string;
-  readonly checkBeforeSending?: boolean;
-  readonly maxAttempts?: number;
-  readonly silenceTimeoutSeconds?: number;
-}
-
-/** What a call returned or threw, and the waits that it told of. */
-interface Outcome {
-  readonly result: Readonly<Record<string, unknown>>;
-  readonly events: readonly unknown[];
-}
-
-type Method = "render" | "constraints";
-type Call = (method: Method, options: CallOptions) => Promise<Outcome>;
-
-const describeReason = (reason: unknown) =>
-  reason instanceof Error ? { ...reason, error: reason.name, message: reason.message } : reason;
-
-async function callTypeScript(method: Method, { url, maxAttempts = 5, ...options }: CallOptions): Promise<Outcome> {
-  const events: unknown[] = [];
-  const client = new ServiceClient({ url, token: API_TOKEN, retry: { maxAttempts }, ...options });
-  try {
-    if (method === "constraints") return { result: { ...(await client.constraints()) }, events };
-    const onRetry = (event: { readonly reason: unknown }) =>
-      events.push({ ...event, reason: describeReason(event.reason) });
-    const file = await client.render(REQUEST, { onRetry });
-    if (!file.ok) return { result: { ...file }, events };
-    const content = new TextDecoder("latin1").decode(await file.bytes());
-    return { result: { ...file, content }, events };
-  } catch (error) {
-    return { result: Object(describeReason(error)), events };
-  }
-}
-
-let driver: PythonDriver | null = null;
-
-const inCamelCase = (value: unknown): Record<string, unknown> =>
-  Object.fromEntries(
-    Object.entries(Object(value)).map(([name, member]) => [
-      name.replace(/_(.)/g, (_, letter: string) => letter.toUpperCase()),
-      member,
-    ]),
-  );
-
-async function callPython(method: Method, { url, maxAttempts = 5, checkBeforeSending = true, ...more }: CallOptions) {
-  driver ??= new PythonDriver();
-  const { silenceTimeoutSeconds: silence = 300 } = more;
-  const waits = { max_attempts: maxAttempts, silence_timeout_seconds: silence };
-  const options = { ...waits, check_before_sending: checkBeforeSending };
-  const { result, events } = await driver.call(method, { url, token: API_TOKEN, ...options }, REQUEST);
-  return { result: inCamelCase(result), events: events.map(inCamelCase) };
-}
-
 beforeAll(() => {
   // Without the random part of a wait, Retry-After: 0 is no wait.
   vi.spyOn(Math, "random").mockReturnValue(0);
 });
 
-afterAll(() => {
-  vi.restoreAllMocks();
-  driver?.stop();
-});
+afterAll(() => void vi.restoreAllMocks());
 
 /** A service with a certificate that nobody has signed. */
 async function startTls(): Promise<string> {
@@ -200,12 +140,7 @@ const FILE_NAMES: readonly (readonly [field: string, name: string])[] = [
   ["", "document.pdf"],
 ];
 
-const CLIENTS: readonly (readonly [language: string, call: Call])[] = [
-  ["TypeScript", callTypeScript],
-  ...(hasPython() ? [["Python", callPython] as const] : []),
-];
-
-describe.each(CLIENTS)("the client for %s", (_language, call) => {
+describe.each(bothClients())("the client for %s", (_language, call) => {
   const render = (url: string, options: Omit<CallOptions, "url"> = {}) =>
     call("render", { url, checkBeforeSending: false, ...options });
 

@@ -94,16 +94,11 @@ export const answerRaw = (...lines: readonly string[]): Behaviour => {
 };
 const RAW_PDF = ["HTTP/1.1 200 OK", "Content-Type: application/pdf"];
 
-/** Answers that break off, or are not HTTP: as if there were none. A proxy may have made an end where the connection broke. */
+/** Problems that break off, and answers that are not HTTP: as if there were none. Files break off in broken-answers.ts. */
 export const BROKEN_ANSWERS: readonly (readonly [what: string, behaviour: Behaviour])[] = [
   ["no HTTP", answerRaw("220 mail.example ESMTP", "", "")],
-  ["an empty PDF", answer(200, PDF)],
-  ["a PDF that is cut off in its first bytes", answer(200, PDF, "%PD")],
-  ["a PDF without its end", answer(200, PDF, "%PDF-1.7\n")],
   ["half a problem", answer(400, PROBLEM, '{"code":"forbidden","detail":"The to')],
   ["a problem without a byte", answer(400, PROBLEM)],
-  ["a file that is shorter than its length", answerRaw(...RAW_PDF, "Content-Length: 1000", "", "%PDF-1.7")],
-  ["chunks that break off", answerRaw(...RAW_PDF, "Transfer-Encoding: chunked", "", "64", "%PDF-1.7")],
   ["a chunk of a negative size", answerRaw(...RAW_PDF, "Transfer-Encoding: chunked", "", "-5", "%PDF-1.7")],
   ["a chunk whose size is no number", answerRaw(...RAW_PDF, "Transfer-Encoding: chunked", "", "many", "%PDF-1.7")],
 ];

@@ -26,8 +26,6 @@ export interface PassingAnswer {
 interface TamperingOptions {
   /** Served by TLS as `localhost`. */
   readonly certificate?: TestCertificate;
-  /** Passes a request on only when all of its body is there. */
-  readonly isBuffering?: boolean;
   /** Refuses larger bodies by a page of its own, as nginx does. */
   readonly maxBodyBytes?: number;
 }
@@ -36,7 +34,7 @@ interface TamperingOptions {
 export async function startTamperingProxy(
   service: URL,
   tamper: (answer: PassingAnswer) => void,
-  { certificate, isBuffering = false, maxBodyBytes = Number.POSITIVE_INFINITY }: TamperingOptions = {},
+  { certificate, maxBodyBytes = Number.POSITIVE_INFINITY }: TamperingOptions = {},
 ) {
   /** The requests so far, as `GET /path`. */
   const requests: string[] = [];
@@ -71,13 +69,6 @@ export async function startTamperingProxy(
     passed.on("error", () => response.destroy());
     request.on("error", () => passed.destroy());
     response.once("close", () => passed.destroy());
-    if (isBuffering) {
-      buffer(request).then(
-        (body) => passed.end(body),
-        () => {},
-      );
-      return;
-    }
     passed.flushHeaders();
     request.pipe(passed);
   };
