@@ -12,7 +12,7 @@ import { CodeEditor } from "./editor/code-editor.ts";
 import { completionsFor } from "./editor/completions.ts";
 import { jsonLanguage } from "./editor/languages.ts";
 import { pastedCells } from "./editor/pasted-cells.ts";
-import { typstLanguage } from "./editor/typst-language.ts";
+import { beginColouring, typstLanguage } from "./editor/typst-language.ts";
 import { FileTabs } from "./files/file-tabs.ts";
 import { FilesPanel } from "./files/files-panel.ts";
 import { COPY_NOTICE, connectDraftBar } from "./open-drafts.ts";
@@ -32,6 +32,7 @@ const viewerLoaded = loadPdfViewer().then(
   () => {},
   () => {},
 );
+beginColouring(viewerLoaded);
 const store = new DraftStore(FIRST_DRAFT);
 const keeper = new DraftKeeper(store, showKeepState);
 const restored = await keeper.start();

@@ -83,6 +83,18 @@ describe("a file", () => {
 });
 
 describe("an editor", () => {
+  it("is coloured by Typst's parser, also where somebody types", async ({ page }) => {
+    const strong = template(page).locator("span", { hasText: "*typed*" });
+    await expect.poll(() => template(page).locator("span", { hasText: "Hello, " }).count()).toBeGreaterThan(0);
+    await template(page).click();
+    await page.keyboard.press("Control+End");
+    await page.keyboard.type("*typed*");
+    await expect.poll(() => strong.last().evaluate((part) => getComputedStyle(part).fontWeight)).toBe("700");
+    await addFiles(page, { "a.typ": "= Heading" });
+    await openFile(page, "a.typ");
+    await expect.poll(() => fileEditor(page, "a.typ").locator("span", { hasText: "= Heading" }).count()).toBe(1);
+  });
+
   it("can find, replace and go to a line", async ({ page }) => {
     await template(page).click();
     await page.keyboard.press("Control+f");

@@ -1,9 +1,9 @@
 /** Judges the data of a draft by its `data.schema.json`, in a worker. Only a render waits for the verdict. */
 import { SCHEMA_FILE } from "../../data-schema/schema-file.ts";
 import type { Draft } from "../drafts/draft.ts";
+import { TimedWorker } from "../page/timed-worker.ts";
 import type { DraftFinding, Verdict } from "./findings.ts";
 import type { JudgeRequest, SchemaVerdict } from "./schema-worker.ts";
-import { TimedWorker } from "./timed-worker.ts";
 
 const MAX_JUDGE_MILLISECONDS = 5_000;
 

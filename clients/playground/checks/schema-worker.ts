@@ -1,7 +1,7 @@
 /** The worker that judges data by a schema: a separate file, loaded when the first schema appears. */
 import { readSchema } from "../../data-schema/data-schema.ts";
 import type { SchemaFinding } from "../../data-schema/finding.ts";
-import { answerQuestions } from "./timed-worker.ts";
+import { answerQuestions } from "../page/timed-worker.ts";
 
 export interface JudgeRequest {
   readonly schema: string;

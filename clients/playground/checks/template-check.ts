@@ -1,8 +1,8 @@
 /** Asks a worker what renders without an error in a draft, and is not what its author expects. */
 import type { Draft } from "../drafts/draft.ts";
+import { TimedWorker } from "../page/timed-worker.ts";
 import type { DraftFinding } from "./findings.ts";
 import type { DraftTexts } from "./template-hints.ts";
-import { TimedWorker } from "./timed-worker.ts";
 
 const MAX_READ_MILLISECONDS = 10_000;
 

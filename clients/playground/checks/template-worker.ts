@@ -1,7 +1,9 @@
-/** The worker that reads templates: a separate file, loaded with the page. */
-import type { DraftFinding } from "./findings.ts";
+/** The worker that reads templates, for hints on a draft and for the colours of one text: a separate file, loaded with the page. */
+import { coloursOf } from "../editor/typst-colours.ts";
+import { answerQuestions } from "../page/timed-worker.ts";
 import { openParser } from "./page-parser.ts";
 import { type DraftTexts, templateHints } from "./template-hints.ts";
-import { answerQuestions } from "./timed-worker.ts";
 
-answerQuestions(openParser(), async (texts: DraftTexts): Promise<readonly DraftFinding[]> => templateHints(texts));
+answerQuestions(openParser(), async (question: DraftTexts | string) =>
+  typeof question === "string" ? coloursOf(question) : templateHints(question),
+);

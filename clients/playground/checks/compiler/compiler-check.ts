@@ -1,8 +1,8 @@
 /** Compiles drafts in the browser to name the place of a mistake, which the service's 422 does not. */
 import { type Draft, listSentFiles } from "../../drafts/draft.ts";
 import type { DraftStore } from "../../drafts/draft-store.ts";
+import { TimedWorker } from "../../page/timed-worker.ts";
 import type { DraftFinding } from "../findings.ts";
-import { TimedWorker } from "../timed-worker.ts";
 import type { CompilerAnswer } from "./compiler-worker.ts";
 import type { CompilerProject } from "./project-text.ts";
 import type { CompilerJudgement } from "./typst-compiler.ts";

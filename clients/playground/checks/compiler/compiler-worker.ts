@@ -1,6 +1,7 @@
 /** The worker that compiles drafts: a separate file, loaded when a template is first changed or refused. */
+
+import { answerQuestions } from "../../page/timed-worker.ts";
 import { openParser } from "../page-parser.ts";
-import { answerQuestions } from "../timed-worker.ts";
 import type { CompilerProject } from "./project-text.ts";
 import { type CompilerJudgement, ProjectCompiler } from "./typst-compiler.ts";
 

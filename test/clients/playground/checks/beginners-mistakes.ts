@@ -199,7 +199,10 @@ export const MISTAKES: readonly Mistake[] = [
   row('#image("../logo.svg")', "name them by their paths there"),
 
   // What renders, and is not what its author expects.
-  row("a **b c** d", "bold text stands between single *."),
+  row("a **b c** d", "“**b c**” is not bold: bold text stands between single *."),
+  row("Hello {{ data.name }}", "a value of the data is #data.name"),
+  row("\\textbf{a}", "“\\textbf” is a command of LaTeX"),
+  row('set page(paper: "a4")', "in text, code begins with #"),
   row("one<br>two", "is no markup here"),
   row("| a | b |\n|---|---|", "a table is #table"),
   row("* One\n* Two", "an item of a list begins with - instead"),

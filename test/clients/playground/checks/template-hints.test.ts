@@ -51,19 +51,6 @@ describe("a hint is given", () => {
 
 describe("markup of another language, which Typst shows as it stands", () => {
   it.each([
-    [
-      "a placeholder",
-      "Hello {{ data.name }}",
-      "“{{ data.name }}” is shown as it stands: a value of the data is #data.name.",
-    ],
-    ["bold text of Markdown", "a **b c** d", "“**b c**” is not bold: bold text stands between single *."],
-    ["a command of LaTeX", "\\textbf{a}", "“\\textbf” is a command of LaTeX, and is shown as it stands."],
-    ["code without #", 'set page(paper: "a4")', "“set page(” is shown as it stands: in text, code begins with #."],
-  ])("is named: %s", (_, source, message) => {
-    expect(hints({ source })).toMatchObject([{ message: `Line 1: ${message}` }]);
-  });
-
-  it.each([
     ["in code", "#{\n  set page(width: 2cm)\n  let a = 1\n  {{ a }}\n}"],
     ["in a text of code", '#let a = "say **b** and {{ c }}"'],
     ["in raw text and comments", "`**a** {{ b }}` // **a** \\textbf\n/*\nset page(\n*/"],
