@@ -51,7 +51,7 @@ export type TimeoutCause = Cause<"render_timeout">;
 export type CapacityCause = Cause<"render_queue_full">;
 export type UnavailableCause = Cause<"service_unavailable">;
 
-/** What is exceeded or used up, in the published description of the code. */
+/** Each limit or resource in a few words, for the published description of the code. */
 export const LIMITS_IN_SHORT = {
   render_timeout: {
     wall_clock: "the render timeout",

@@ -44,7 +44,7 @@ interface OutputRule {
   /** Published, and sent as `detail` and `msg` when the rule is broken. */
   readonly description: string;
   readonly field: OutputField;
-  /** Whether `output` breaks the rule. It is called only when `output` breaks no earlier rule. */
+  /** Whether `output` breaks the rule. Called only for an output that breaks no earlier rule. */
   readonly isBrokenBy: (output: Output) => boolean;
 }
 

@@ -306,7 +306,7 @@ export function renderQueueFull(cause: CapacityCause, retryAfterSeconds: number)
 /** Whoever gets a 408 without `Retry-After` may send the render again at once, as OkHttp does by itself. */
 export const TIMEOUT_RETRY_SECONDS = 1;
 
-/** What `Retry-After` says of a problem; null if it is not sent. */
+/** The seconds that the field `Retry-After` of a problem says; null if the answer has no such field. */
 export function retryAfterSeconds(problem: Problem): number | null {
   if (problem.code === "render_queue_full") return problem.context.retry_after;
   return problem.code === "render_timeout" ? TIMEOUT_RETRY_SECONDS : null;
@@ -336,7 +336,7 @@ export function renderFailed(): Problem {
   return problem("render_failed", "The render ended without an output, and not because of the template.", {});
 }
 
-/** What exactly failed goes to the log, never to the client. @param failures how each attempt failed */
+/** The client gets these words and no more: the log has the error itself. @param failures how each attempt failed */
 export function serviceUnavailable(cause: UnavailableCause, failures: readonly AttemptFailure[] = []): Problem {
   const attempts = countRepeats(failures)
     .map(({ failure, times }) => `${ATTEMPT_FAILURES[failure]}${times > 1 ? ` (${times} times)` : ""}`)
@@ -375,7 +375,7 @@ export function problemInstance(url: string, requestId: string, prefix = ""): st
   return `${origin}${prefix}${pathname}#${requestId}`;
 }
 
-/** What says most comes first: some programs show only the first 120 characters of an answer. */
+/** Members in the order of their use: some programs show only the first 120 characters of an answer. */
 export function problemDocument({ code, detail, context }: Problem, instance: string): ProblemDocument {
   const { origin, title, status } = PROBLEMS[code];
   return { code, detail, origin, title, status, instance, context };

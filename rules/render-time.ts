@@ -30,7 +30,7 @@ export const RENDER_TIME_SETTINGS = {
   renderTimeoutSeconds: renderTimeout,
 } as const satisfies Record<string, IntegerSetting & { meaning: string }>;
 
-/** What a render may take of a backend, by default: clients say which documents may need more. */
+/** The memory and processor time of one render, by default: clients say which documents may need more. */
 export const DEFAULT_RENDER_USE = { memoryBytes: 1024 ** 3, cpuSeconds: 15 } as const;
 
 const { queueDeadlineSeconds, renderTimeoutSeconds } = RENDER_TIME_SETTINGS;

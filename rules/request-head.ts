@@ -42,7 +42,7 @@ export function validateMediaType({ contentType, contentEncoding, transferEncodi
  * The last one is added here, and is missing if a quotation mark is not closed.
  */
 function isJsonInUtf8(contentType: string): boolean {
-  // What nearly every client sends is not worth a parser.
+  // Nearly every client sends exactly this, so most requests need no parser.
   if (contentType === "application/json") return true;
   let count = 0;
   const numbered = `${contentType};charset=utf-8`.replace(/charset/gi, () => `charset~${++count}~`);

@@ -9,7 +9,7 @@ import path from "node:path";
 
 /** Stands for a home that there is not: below a device nobody can make a folder, not even the superuser. */
 export const NO_HOME = "/dev/null";
-/** What Debian gives users without a home. The superuser could make it, and must not. */
+/** The home of users without one, on Debian. The superuser could make this folder, and must not. */
 const DEBIANS_NO_HOME = "/nonexistent";
 
 /**

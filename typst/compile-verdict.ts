@@ -31,7 +31,7 @@ export type CompileVerdict =
 
 export type FoundPage = "there" | "missing" | "unknown";
 
-/** What the end of a compilation by `onePageArguments` says. @param exitCode null if it did not exit by itself */
+/** Whether a compilation by `onePageArguments` found its page. @param exitCode null if Typst did not exit by itself */
 export function foundPage(exitCode: number | null, outputBytes: number): FoundPage {
   if (outputBytes > 0) return "there";
   return exitCode === 0 ? "missing" : "unknown";

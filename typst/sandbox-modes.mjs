@@ -1,6 +1,6 @@
 /** The values of SERVICE_SANDBOX, and what each needs of a machine. Runs before there are packages, on Node 14. */
 
-/** What `auto` tries, in this order. It never turns the sandbox off. */
+/** The modes that `auto` tries, in this order: never `none`. */
 export const AUTOMATIC_MODES = /** @type {const} */ (["bubblewrap", "landlock"]);
 
 const SANDBOX_CHOICES = /** @type {const} */ ([...AUTOMATIC_MODES, "auto", "none"]);

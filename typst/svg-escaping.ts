@@ -11,13 +11,13 @@
  * takes that for an address relative to the page, and nothing has to be held back until the scheme is known.
  *
  * In a tiling, the reference to a glyph begins with NUL instead of `g`, because Typst no longer knows which kind of id
- * it has. It becomes the `g`, and the glyph is drawn.
+ * it has. The NUL becomes `g`, and programs draw the glyph.
  *
- * Glyphs are `<symbol>` with `overflow="visible"`. They become groups, which are drawn the same. Skia, by which
+ * Glyphs are `<symbol>` with `overflow="visible"`. The symbols become groups, which look the same. Skia, by which
  * @napi-rs/canvas 1.1.1 and skia-python 144.1 draw, ignores the overflow: it cuts what is below the line of writing, or
  * the letter. CairoSVG 2.9.1 leaves out letters with a gradient.
  *
- * Colours are in `fill`, `stroke` and `stop-color`. One that SVG 1.1 lacks becomes one that it has, with its opacity in an
+ * Colours are in `fill`, `stroke` and `stop-color`. A colour that SVG 1.1 lacks becomes one that it has, with its opacity in an
  * attribute of its own. Typst writes no such attribute, so there is no other opacity to multiply by. The rectangle over a
  * link, which is `transparent`, can be clicked as before: it is painted, with an opacity of 0. An image is Base64, so
  * nothing in it looks like a colour, and it stays as it is.
@@ -41,8 +41,8 @@ const OPACITIES: Readonly<Record<string, string>> = {
 type State = "markup" | "link-tag" | "link-target" | "label" | "paint";
 
 /**
- * What ends a state, in bytes as Latin-1. None of what begins a value can occur in another one. Most paints are skipped
- * at once, since they stay.
+ * The tokens that end each state, in bytes as Latin-1. No token that begins a value can occur in another value. The
+ * pattern skips most paints, since they stay.
  */
 const TOKENS: Readonly<Record<State, RegExp>> = {
   markup: /<a |data-typst-label="|(?:fill|stroke|stop-color)="(?!#[0-9a-f]{6}"|none|url)|\0|<symbol |<\/symbol>/g,
@@ -67,7 +67,7 @@ const STATE_AFTER: Readonly<Record<State, Readonly<Record<string, State>>>> = {
 /** The longest paint is some 60 bytes. What is longer is none, and stays. */
 const LONGEST_PAINT = 100;
 
-/** What a value may not hold, with U+FFFE and U+FFFF as UTF-8. A `&quot;` by an author looks like one by Typst. */
+/** Text that a value may not hold, with U+FFFE and U+FFFF as UTF-8. An author's own `&quot;` looks like one by Typst. */
 const FORBIDDEN = /&(?!quot;)|<|[^ -\xff]|\xef\xbf[\xbe\xbf]/g;
 /** Tabs and line ends become references, since an XML parser normalizes them to spaces (XML 1.0, section 3.3.3). */
 const REFERENCES: Readonly<Record<string, string>> = {
@@ -96,11 +96,11 @@ export class SvgEscaper {
   #state: State = "markup";
   /** The last bytes, if they may begin something that the next chunk completes. */
   #held = "";
-  /** What was read of a link's scheme, no longer than it must be; null once the rest of the target can stay. */
+  /** The part of a link's scheme that was read, no longer than the longest one; null once the rest of the target can stay. */
   #scheme: string | null = null;
-  /** What was read of a paint; null once it is too long to be one. */
+  /** The part of a paint that was read; null once it is too long to be one. */
   #paint: string | null = null;
-  /** What begins the attribute for the opacity of the paint. */
+  /** The beginning of the attribute for the opacity of the paint. */
   #opacity = "";
   /** The last paint with its color: the letters of a text have one each. */
   #last: { readonly paint: string; readonly color: SvgColor | null } = { paint: "", color: null };

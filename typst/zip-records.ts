@@ -21,7 +21,7 @@ export interface ZipEntry extends EntryContent {
   readonly offset: number;
 }
 
-/** What the local header of an entry says that is compressed as it is written: its data descriptor has the rest. */
+/** Zeros for the local header of an entry that is compressed as it is written: its data descriptor has the numbers. */
 export const NOT_YET_KNOWN: EntryContent = { crc: 0, bytes: 0, packedBytes: 0 };
 
 const LOCAL_HEADER = 0x04034b50;
@@ -44,7 +44,7 @@ export function dataDescriptor({ crc, bytes, packedBytes }: EntryContent): Buffe
   return littleEndian(4, DATA_DESCRIPTOR, crc, packedBytes, bytes);
 }
 
-/** What ends an archive: the central directory, and the record that says where it begins. */
+/** The end of an archive: the central directory, and the record that says where it begins. */
 export function centralDirectory(entries: readonly ZipEntry[], offset: number): Buffer {
   const headers = entries.map((entry) =>
     Buffer.concat([

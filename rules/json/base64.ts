@@ -26,7 +26,7 @@ export function base64DecodedSize(body: Uint8Array, span: StringSpan): number | 
   return span.hasEscapes ? escapedDecodedSize(body, span) : plainDecodedSize(body, span.start, span.end);
 }
 
-/** What a text that is no Base64 seems to be, so that its author can be told. */
+/** The mistake behind a text that is no Base64, so that a message can name it. */
 export type Base64Mistake =
   | "data_url"
   | "line_breaks"

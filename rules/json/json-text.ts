@@ -1,6 +1,6 @@
 /** Writes values of a program as JSON, and refuses what JSON lacks: `JSON.stringify` would silently write `null` or `{}`. */
 
-/** What may stand for a value that is lost. Most requests have neither, and need no second look. */
+/** `null` and `{}` may stand for a value that JSON has lost. Most requests have neither, and are not looked at again. */
 const SUSPECT = /null|[:[,]\{\}/;
 
 /** @throws TypeError that names the place of what JSON lacks, and what `JSON.stringify` throws */

@@ -68,7 +68,10 @@ const KINDS = new Uint8Array(256);
 for (const code of [0x00, 0x09, 0x0a, 0x0c, 0x0d, 0x20]) KINDS[code] = SPACE;
 for (const character of "()<>[]{}/%") KINDS[character.charCodeAt(0)] = DELIMITER;
 
-/** What a letter after a backslash stands for. A line end after it stands for nothing; all others for themselves. */
+/**
+ * The bytes of escapes in strings, by the byte after the backslash; null for a line end, which stands for nothing. Any
+ * other byte stands for itself.
+ */
 const ESCAPED: ReadonlyMap<number, number | null> = new Map([
   [0x6e, 0x0a],
   [0x72, 0x0d],

@@ -26,7 +26,7 @@ const PLATFORM = { unicode: 0, macintosh: 1, windows: 3 } as const;
 
 export type FontStyle = "normal" | "italic" | "oblique";
 
-/** As `/capabilities.json` publishes it. Ends that differ are those of an axis of a variable font. */
+/** A variant as `/capabilities.json` publishes it. Where min and max differ, the font has an axis between them. */
 export interface FontVariant {
   readonly style: FontStyle;
   readonly weight: { readonly min: number; readonly max: number };
@@ -84,7 +84,7 @@ function read<T>(action: () => T): T | null {
 /** Offsets of tables by their tags. */
 type Tables = ReadonlyMap<string, number>;
 
-/** As `fontdb` and then `FontInfo::from_ttf` of Typst read it. */
+/** Reads a font as `fontdb` and then `FontInfo::from_ttf` of Typst do. */
 function readFont(file: Uint8Array, view: DataView, start: number): FontReading | null {
   if (!VERSIONS.has(view.getUint32(start))) return null;
   const tables = new Map<string, number>();

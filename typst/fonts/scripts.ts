@@ -60,7 +60,7 @@ export type Script = keyof typeof FIRST_LETTERS;
 export const SCRIPTS: readonly Script[] = Object.keys(FIRST_LETTERS).filter(isScript);
 
 /**
- * Those of Typst 0.15's own fonts, without the ones for formulas and code (test/clients/document/fonts/document-fonts.test.ts).
+ * The scripts of Typst 0.15's own fonts, without the ones for formulas and code (test/clients/document/fonts/document-fonts.test.ts).
  */
 export const SCRIPTS_OF_TYPST = [
   ...["Armn", "Cher", "Copt", "Cyrl", "Geor", "Grek", "Hebr", "Latn"],

@@ -112,21 +112,18 @@ const fractionText = fc
   .tuple(fc.nat(320), digits(1, 8), integer(-30, 640))
   .map(([zeros, text, exponent]) => `0.${"0".repeat(zeros)}${text}e${exponent}`);
 
-/** The text of numbers, including some around the largest double. */
+/** The text of numbers, but for those next to the largest double. */
 export const numberText: Text = weighted(
   [4, fc.integer().map(String)],
-  [2, fc.double({ noNaN: true, noDefaultInfinity: true }).map((value) => JSON.stringify(value))],
+  [2, fc.double({ min: -1e300, max: 1e300, noNaN: true }).map((value) => JSON.stringify(value))],
   [1, oneOf("0", "-0", "-0.0", "0e0", "1E+2", "1e-2", "1.0", "1.50", "144", "300", "301")],
-  [1, oneOf("1e308", "1e309", "-1e309", "1.8e308", "1.7976931348623157e308", "1.7976931348623159e308")],
+  [1, oneOf("1e308", "1e309", "-1e309", "1.8e308")],
   [1, oneOf("1e400", "1e-400", "0e999999", "1e99999999999", "-1e-99999999999", "0.1e310", "100e307")],
-  ...[shiftedText, longIntegerText, fractionText].map((text) => [1, text] as const),
+  [1, longIntegerText],
+  [1, fractionText],
 );
 
-/**
- * Spellings close to the largest double: more or fewer of its first digits, and zeros that do not change the value but
- * the way in which Typst rounds it.
- */
-export const borderNumberText: Text = fc
+const firstDigitsText = fc
   .record({
     sign: oneOf("", "-"),
     next: oneOf("", "5", "6", "56", "57", "58", "569", "570", "571", "5707", "5708", "5709", "57081", "57082"),
@@ -139,6 +136,12 @@ export const borderNumberText: Text = fc
     const shifted = shiftedPoint(`179769313486231${next}${tail}${"0".repeat(zeros)}`, places);
     return sign + shifted.replace(/e(?!-)/, letter);
   });
+
+/**
+ * Spellings next to the largest double: more or fewer of its first digits, and zeros that do not change the value but
+ * the way in which Typst rounds it.
+ */
+export const borderNumberText: Text = weighted([3, firstDigitsText], [1, shiftedText]);
 
 // JSON values
 
@@ -153,13 +156,7 @@ const memberName = weighted(
 
 const plainScalar = oneOf("null", "true", "false", "[]", "{}", "[ ]", "{\n}");
 /** Values, including some that Typst cannot read. */
-const wildScalar = weighted(
-  [3, stringOf(encodableText)],
-  [1, plainScalar],
-  [1, stringOf(brokenText)],
-  [2, numberText],
-  [1, borderNumberText],
-);
+const wildScalar = weighted([3, stringOf(encodableText)], [1, plainScalar], [1, stringOf(brokenText)], [2, numberText]);
 
 function valueText(scalar: Text, key: Text): Text {
   return fc.letrec<{ value: string }>((tie) => ({

@@ -5,7 +5,7 @@ import type { Limits } from "../../../rules/limits.ts";
 import { PROBLEMS } from "../../../rules/problem.ts";
 import { type ParsedRequest, type ParseResult, parseRenderRequest } from "../../../rules/render-request.ts";
 import { readJson } from "./slow-json.ts";
-import { type BareError, type SlowRequest, type Verdict, validateSlowly } from "./slow-validator.ts";
+import { type SlowRequest, type Verdict, validateSlowly } from "./slow-validator.ts";
 
 /** The fast parser's verdict in the form of the slow one's: without prose, an accepted request decoded. */
 function verdictOf(body: Uint8Array, parsed: ParseResult): Verdict {
@@ -19,39 +19,9 @@ function verdictOf(body: Uint8Array, parsed: ParseResult): Verdict {
 export function disagreement(body: Uint8Array, limits: Limits): string | null {
   const slow = validateSlowly(body, limits);
   const parsed = parseRenderRequest(body, limits);
-  const fast = tolerated(verdictOf(body, parsed), slow);
+  const fast = verdictOf(body, parsed);
   if (isDeepStrictEqual(fast, slow)) return breachOfForm(parsed);
   return `of ${JSON.stringify(Buffer.from(body).toString("latin1"))}\nfast: ${JSON.stringify(fast)}\nslow: ${JSON.stringify(slow)}`;
-}
-
-/**
- * `fast`, except that if both report the content of a file under an invalid key, the rest is not compared:
- * docs/api.md#key-rules says for only one code where such an error may point, and a separate test checks that.
- */
-function tolerated(fast: Verdict, slow: Verdict): Verdict {
-  if (fast.code === null || slow.code === null) return fast;
-  const expected = errorsOf(slow);
-  const errors = errorsOf(fast);
-  if (!errors || !expected) return fast;
-  const isTolerated = ({ loc: [first, field, ...others], type }: BareError, index: number) =>
-    first === "files" &&
-    // The field, never the key.
-    (field === "encoding" || field === "content" || type === "unknown_field") &&
-    others.length === 0 &&
-    expected[index]?.loc.length === 1 &&
-    expected[index]?.type !== "invalid_key";
-  return {
-    code: fast.code,
-    context: {
-      ...fast.context,
-      errors: errors.map((error, index) => (isTolerated(error, index) ? { ...error, loc: ["files"] } : error)),
-    },
-  };
-}
-
-function errorsOf(verdict: Verdict): readonly BareError[] | null {
-  if (verdict.code === null || !Array.isArray(verdict.context.errors)) return null;
-  return verdict.context.errors;
 }
 
 /** How a problem breaks the rules for every problem, or null. */

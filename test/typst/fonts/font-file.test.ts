@@ -124,6 +124,7 @@ describe("the characters of a font", () => {
 
   it.each([
     ["0", 0, 3, trimmed, [[65, 66]]],
+    ["4", 3, 1, words(4, 32, 0, 4, 0, 0, 0, 0x42, 0xffff, 0, 0x40, 0xffff, 0xffc0, 1, 0, 0), [[0x41, 0x42]]],
     ["6", 3, 1, words(6, 16, 0, 0x5c70, 3, 0, 40, 41), [[0x5c71, 0x5c72]]],
     ["10", 0, 4, words(10, 0, 0, 24, 0, 0, 1, 0xf600, 0, 2, 40, 41), [[0x1f600, 0x1f601]]],
     ["13", 3, 10, words(13, 0, 0, 28, 0, 0, 0, 1, 0, 0x5c71, 1, 0xf600, 0, 40), [[0x5c71, 0x1f600]]],
@@ -152,7 +153,9 @@ describe("a file that is no font", () => {
   it("never throws, however a font is damaged, and a range ends where the next begins", () => {
     const tables = [...tablesOf(REGULAR)].map(([, table]) => table.byteOffset - REGULAR.byteOffset);
     const cmap = tablesOf(REGULAR).get("cmap") ?? Buffer.alloc(0);
-    const inCharacters = fc.nat(cmap.length - 1).map((offset) => cmap.byteOffset - REGULAR.byteOffset + offset);
+    const inCharacters = fc
+      .oneof(fc.nat(40), fc.nat(cmap.length - 1))
+      .map((offset) => cmap.byteOffset - REGULAR.byteOffset + offset);
     const inTables = fc.constantFrom(...tables).chain((at) => fc.nat(64).map((offset) => at + offset));
     const damages = fc.array(fc.tuple(fc.oneof(fc.nat(400), inTables, inCharacters), fc.nat(255)), { maxLength: 20 });
     const ends = fc.oneof(fc.nat(REGULAR.length), fc.constant(REGULAR.length));
