@@ -90,7 +90,9 @@ roll_systemd() {
   wanted=${1-$(basename "$(readlink "$LINK")")}
   check_version "$wanted"
   folder=$RELEASES/$wanted
-  for program in dist/edge/start.mjs node_modules/.bin/node; do
+  # Each version has its programs where its own units start them: those of 1.3 are in other places.
+  programs=$(sed -n "s|^ExecStart=$LINK/\([^ ]*\).*|\1|p" "$folder"/deploy/systemd/*.service) || fail "$folder has no units"
+  for program in $programs dist/edge; do
     if [ ! -e "$folder/$program" ]; then fail "$folder has no $program. What puts it there: npm run build:release"; fi
   done
   backends=$(list_units backend)

@@ -1,8 +1,8 @@
 /** deploy/roll.sh, with Docker, systemctl and curl played by scripts that write down what they are asked. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { chmod, mkdir, readdir, readFile, readlink, stat, symlink, writeFile } from "node:fs/promises";
-import { delimiter, join } from "node:path";
+import { chmod, mkdir, readdir, readFile, readlink, rm, stat, symlink, writeFile } from "node:fs/promises";
+import { delimiter, dirname, join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { execa } from "execa";
@@ -228,15 +228,21 @@ describe("systemd", () => {
   const release = (version: string) => join(folder, "opt/document-rendering-releases", version);
   const link = () => join(folder, "opt/document-rendering-service");
 
+  /** @param program that its unit starts */
+  async function writeRelease(version: string, program: string): Promise<void> {
+    for (const place of ["dist/edge", dirname(program), "deploy/systemd"]) {
+      await mkdir(join(release(version), place), { recursive: true });
+    }
+    await writeFile(join(release(version), program), "", { mode: 0o755 });
+    await writeFile(
+      join(release(version), "deploy/systemd/a.service"),
+      `ExecStart=${join(link(), program)} ${version}\n`,
+    );
+  }
+
   beforeEach(async () => {
     for (const version of ["1.9.0", "1.10.0"]) {
-      await mkdir(join(release(version), "dist/edge"), { recursive: true });
-      await mkdir(join(release(version), "node_modules/.bin"), { recursive: true });
-      await mkdir(join(release(version), "deploy/systemd"), { recursive: true });
-      for (const name of ["dist/edge/start.mjs", "node_modules/.bin/node"]) {
-        await writeFile(join(release(version), name), "", { mode: 0o755 });
-      }
-      await writeFile(join(release(version), "deploy/systemd/a.service"), version);
+      await writeRelease(version, "node_modules/.bin/node");
     }
     await symlink(release("1.9.0"), link());
     // A unit is a process in the folder of its version.
@@ -300,11 +306,17 @@ exit $READY
     expect(await roll(["systemd", "1.10.0"])).toMatchObject({ exitCode: 0, stderr: "" });
     expect(await done()).toEqual([...BACKENDS, ...EDGES]);
     expect(await readlink(link())).toBe(release("1.10.0"));
-    expect(await readFile(join(folder, "etc/systemd/system/a.service"), "utf8")).toBe("1.10.0");
+    expect(await readFile(join(folder, "etc/systemd/system/a.service"), "utf8")).toMatch(/ 1\.10\.0\n$/);
     const asked = (await readFile(join(folder, "asked"), "utf8")).trim().split("\n");
     expect(asked.map((line) => line.includes("--max-time "))).toEqual([true, true, true]);
     // A proxy of the operator's shell does not know this host's ports.
     expect(asked.every((line) => line.includes("--noproxy *"))).toBe(true);
+  });
+
+  it("goes back to a version that has its programs in other places, as 1.3 has", async () => {
+    await writeRelease("1.3.0", "dist/edge/workerd");
+    expect(await roll(["systemd", "1.3.0"])).toMatchObject({ exitCode: 0, stderr: "" });
+    expect(await readlink(link())).toBe(release("1.3.0"));
   });
 
   it.each([undefined, "dist/edge"])(
@@ -323,9 +335,12 @@ exit $READY
     ["there is no edge", { EDGES: "" }, "1.10.0"],
     ["systemd does not answer", { LIST_STATUS: "1" }, "1.10.0"],
     ["the version is not there", {}, "1.11.0"],
+    ["the version has not what its units start", {}, "1.12.0"],
     ["the version is another folder", {}, "../../etc"],
     ["the version is the folder of all", {}, "."],
   ])("fails and changes nothing if %s", async (_what, environment, version) => {
+    await writeRelease("1.12.0", "dist/program");
+    await rm(join(release("1.12.0"), "dist/program"));
     expect((await roll(["systemd", version], environment)).exitCode).not.toBe(0);
     expect([await done(), await readlink(link())]).toEqual([[], release("1.9.0")]);
   });
