@@ -4,7 +4,7 @@ import { CAPABILITIES_PATH } from "../protocol/capabilities.ts";
 import { COMMON_HEADERS, REQUEST_ID_HEADER, SERVER_TIMING_HEADER } from "../protocol/headers.ts";
 import { EDGE_ROUTES, FILE_ROUTES, SECURITY_TEXT_PATH } from "../protocol/routes.ts";
 import { methodNotAllowed, notFound, type Problem, renderQueueFull, serviceUnavailable } from "../rules/problem.ts";
-import { deploymentOf, EdgeContext, servedMethods, settingsOf } from "./context.ts";
+import { EdgeContext, servedMethods, settingsOf } from "./context.ts";
 import { limitCallerRate, requireToken } from "./guards/caller.ts";
 import { requireMetricsAccess } from "./guards/metrics-access.ts";
 import { crossOriginAnswer, requireServedUrl } from "./guards/web-origins.ts";
@@ -21,17 +21,18 @@ type Step = (context: EdgeContext) => Answer | null | Promise<Answer | null>;
 type EdgePath = (typeof EDGE_ROUTES)[number]["path"];
 
 const STEPS: Readonly<Record<EdgePath, readonly Step[]>> = {
-  "/v1/render": [requireToken, limitCallerRate, answerRender],
-  "/v1/constraints": [requireToken, answerConstraints],
-  [CAPABILITIES_PATH]: [answerCapabilities],
-  "/health": [answerHealth],
-  "/metrics": [requireMetricsAccess, answerMetrics],
-  [SECURITY_TEXT_PATH]: [answerSecurityText],
+  // Whoever has no token takes no place from those that have one.
+  "/v1/render": [requireToken, limitCallerRate, requirePlace, answerRender],
+  "/v1/constraints": [requirePlace, requireToken, answerConstraints],
+  [CAPABILITIES_PATH]: [requirePlace, answerCapabilities],
+  "/health": [requirePlace, answerHealth],
+  "/metrics": [requirePlace, requireMetricsAccess, answerMetrics],
+  [SECURITY_TEXT_PATH]: [requirePlace, answerSecurityText],
 };
 
 const ROUTES = new Map<string, { readonly method: "GET" | "POST"; readonly steps: readonly Step[] }>([
   ...EDGE_ROUTES.map(({ method, path }) => [path, { method, steps: STEPS[path] }] as const),
-  ...FILE_ROUTES.map(({ method, path }) => [path, { method, steps: [answerStaticFile] }] as const),
+  ...FILE_ROUTES.map(({ method, path }) => [path, { method, steps: [requirePlace, answerStaticFile] }] as const),
 ]);
 
 export async function answerRequest(platform: Platform, request: ClientRequest): Promise<Answer> {
@@ -56,11 +57,6 @@ export function refuseRequest(platform: Platform, request: ClientRequest, reason
   return complete(context, problemAnswer(context, reason));
 }
 
-/** @throws SettingError when a setting is not valid, which each answer would otherwise say of itself. */
-export function validateSettings(platform: Platform): void {
-  deploymentOf({ platform });
-}
-
 /** Adds the header fields of every answer, and ends the request. */
 function complete(context: EdgeContext, answer: Answer): Answer {
   const timing = context.record.serverTiming;
@@ -78,9 +74,6 @@ function complete(context: EdgeContext, answer: Answer): Answer {
 }
 
 async function answerRoute(context: EdgeContext): Promise<Answer> {
-  if (context.request.isOverCapacity) {
-    return problemAnswer(context, renderQueueFull("open_requests", NO_MEMORY_RETRY_SECONDS));
-  }
   return requireServedUrl(context) ?? crossOriginAnswer(context, takeSteps);
 }
 
@@ -94,6 +87,11 @@ async function takeSteps(context: EdgeContext): Promise<Answer> {
     if (answer !== null) return isHead ? withoutBody(answer) : answer;
   }
   return answerUnrouted(context);
+}
+
+function requirePlace(context: EdgeContext): Answer | null {
+  if (context.request.takePlace()) return null;
+  return problemAnswer(context, renderQueueFull("open_requests", NO_MEMORY_RETRY_SECONDS));
 }
 
 function withoutBody({ status, headers, body }: Answer): Answer {

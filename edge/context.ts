@@ -99,7 +99,7 @@ export function deploymentOf({ platform }: Pick<EdgeContext, "platform">): Deplo
     bodyMemory: openBodyMemory(settings, platform),
     uploads: makeUploadLimit(settings.bodyTimeoutSeconds),
     renders: new FairLimit(
-      settings.maxOpenRenders,
+      Math.min(settings.maxOpenRenders, platform.maxOpenRenders ?? Number.POSITIVE_INFINITY),
       longestRenderMilliseconds(settings.bodyTimeoutSeconds, settings.backendTimeoutSeconds),
     ),
     counts,
@@ -132,7 +132,8 @@ function openBodyMemory({ limits }: EdgeSettings, { memoryBounds }: Platform): B
   );
 }
 
-export function settingsOf(context: EdgeContext): EdgeSettings {
+/** @throws SettingError when one is not valid */
+export function settingsOf(context: Pick<EdgeContext, "platform">): EdgeSettings {
   return deploymentOf(context).settings;
 }
 

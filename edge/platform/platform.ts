@@ -19,8 +19,8 @@ export interface ClientRequest {
   readonly url: string;
   readonly headers: HeaderFields;
   readonly body: BodyReader | null;
-  /** Whether the platform has no place for it: it is to be refused. */
-  readonly isOverCapacity: boolean;
+  /** Whether the platform has a place for it, which it keeps until it is answered; else it is to be refused. */
+  takePlace(): boolean;
   /** Calls back when the client leaves before its answer has begun. On Cloudflare, no code waits for anything after that. */
   whenClientLeaves(callback: () => void): void;
   /** Work that may end after the answer. */
@@ -83,6 +83,8 @@ export interface MemoryBounds {
 export interface Platform {
   /** Absent where the machine's memory is the deployment's own. */
   readonly memoryBounds?: MemoryBounds;
+  /** How many renders may wait for backends, if that is bounded by more than `SERVICE_MAX_OPEN_RENDERS`. */
+  readonly maxOpenRenders?: number;
   /** Whether this program answers all of its requests, so that its own counts are in its `/metrics`. */
   readonly isWholeEdge: boolean;
   /** By their names. What is no text is no setting. */

@@ -10,7 +10,6 @@ export class WorkerRequest implements ClientRequest {
   readonly url: string;
   readonly headers: Headers;
   readonly body: BodyReader | null;
-  readonly isOverCapacity = false;
   readonly #request: Request;
   readonly #execution: ExecutionContext | undefined;
 
@@ -21,6 +20,10 @@ export class WorkerRequest implements ClientRequest {
     this.url = request.url;
     this.headers = request.headers;
     this.body = request.body === null ? null : new StreamedBody(request.body, request.headers.get("Content-Length"));
+  }
+
+  takePlace(): boolean {
+    return true;
   }
 
   /** Of the platform's own, for what asks for a file by it. */

@@ -2,9 +2,9 @@
 
 import type { Environment } from "../../../rules/settings.ts";
 import { readIntegerSettings, SettingError } from "../../../rules/settings.ts";
-import { answerRequest, refuseRequest, validateSettings } from "../../app.ts";
+import { answerRequest, refuseRequest } from "../../app.ts";
 import { longestRenderMilliseconds } from "../../body/read-body.ts";
-import { readEdgeSettings } from "../../settings.ts";
+import { settingsOf } from "../../context.ts";
 import { type EdgeParts, NodePlatform } from "./platform.ts";
 import { EdgeServer } from "./server.ts";
 import { NODE_EDGE_INTEGER_SETTINGS } from "./settings.ts";
@@ -18,10 +18,8 @@ export interface RunningEdge {
 /** Starts to listen. @throws SettingError when a setting is not valid, or its port is in use */
 export async function startEdge(environment: Environment, parts: EdgeParts): Promise<RunningEdge> {
   const { edgePort, idleConnectionSeconds } = readIntegerSettings(NODE_EDGE_INTEGER_SETTINGS, environment);
-  const { maxOpenRenders, bodyTimeoutSeconds, backendTimeoutSeconds } = readEdgeSettings(environment);
-  const renders = Math.min(parts.capacity.waitingRenders, maxOpenRenders);
-  const platform = new NodePlatform({ ...environment, SERVICE_MAX_OPEN_RENDERS: String(renders) }, parts);
-  validateSettings(platform);
+  const platform = new NodePlatform(environment, parts);
+  const { bodyTimeoutSeconds, backendTimeoutSeconds } = settingsOf({ platform });
   const server = new EdgeServer({
     capacity: parts.capacity,
     idleConnectionSeconds,

@@ -17,15 +17,15 @@ export class Exchange implements ClientRequest {
   readonly url: string;
   readonly headers: HeaderFields;
   readonly body: IncomingBody | null;
-  readonly isOverCapacity: boolean;
+  readonly takePlace: () => boolean;
   readonly #request: IncomingMessage;
   readonly #response: ServerResponse;
 
   /** @param expectsContinue whether the client waits to be asked for its body */
-  constructor(request: IncomingMessage, response: ServerResponse, isOverCapacity: boolean, expectsContinue: boolean) {
+  constructor(request: IncomingMessage, response: ServerResponse, takePlace: () => boolean, expectsContinue: boolean) {
     this.#request = request;
     this.#response = response;
-    this.isOverCapacity = isOverCapacity;
+    this.takePlace = takePlace;
     this.method = request.method ?? "";
     this.url = urlOf(request);
     this.headers = { get: (name) => fieldOf(request, name), has: (name) => fieldOf(request, name) !== null };

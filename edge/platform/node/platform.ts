@@ -19,6 +19,7 @@ export class NodePlatform implements Platform {
   readonly settings: Readonly<Record<string, unknown>>;
   readonly isWholeEdge = true;
   readonly rateLimiter = null;
+  readonly maxOpenRenders: number;
   readonly openLookup = openLookup;
   readonly #backends: BackendConnections;
   readonly #parts: EdgeParts;
@@ -26,6 +27,7 @@ export class NodePlatform implements Platform {
   constructor(settings: Readonly<Record<string, unknown>>, parts: EdgeParts) {
     this.settings = settings;
     this.#parts = parts;
+    this.maxOpenRenders = parts.capacity.waitingRenders;
     this.#backends = new BackendConnections(parts.capacity);
   }
 

@@ -177,22 +177,26 @@ export class EdgeServer {
       this.#refuse(pending, MALFORMED);
       return;
     }
-    const kind = kindOf(request);
-    const isOverCapacity = this.#underWay[kind] >= this.#options.capacity.requests[kind];
-    if (isOverCapacity) this.#requestsRefused++;
-    else {
-      this.#underWay[kind]++;
-      response.once("close", () => this.#underWay[kind]--);
-    }
-    const exchange = new Exchange(request, response, isOverCapacity, expectsContinue);
+    const exchange = new Exchange(request, response, () => this.#takePlace(pending), expectsContinue);
     this.#options.answer(exchange).then(
       (answer) => this.#send(exchange, response, answer),
       () => response.destroy(),
     );
   }
 
+  #takePlace({ request, response }: Pending): boolean {
+    const kind = kindOf(request);
+    if (this.#underWay[kind] >= this.#options.capacity.requests[kind]) {
+      this.#requestsRefused++;
+      return false;
+    }
+    this.#underWay[kind]++;
+    response.once("close", () => this.#underWay[kind]--);
+    return true;
+  }
+
   #refuse({ request, response }: Pending, reason: Problem): void {
-    const exchange = new Exchange(request, response, false, false);
+    const exchange = new Exchange(request, response, () => false, false);
     this.#send(exchange, response, this.#options.refuse(exchange, reason), true);
   }
 

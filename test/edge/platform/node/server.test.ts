@@ -122,6 +122,15 @@ describe("places", () => {
     expect(await health()).toBe(200);
   });
 
+  it("of renders are for requests with a token: others take none, however long they send", async () => {
+    const { open } = await startEdge();
+    const others = Array.from({ length: CAPACITY.requests.render }, () =>
+      open(renderHead({ ...CHUNKED, "X-Service-Api-Token": "x" })),
+    );
+    await Promise.all(others);
+    expect((await (await open(renderRequest(BODY))).answer())?.status).toBe(200);
+  });
+
   it("of slow readers of static files are only those of static files", async () => {
     const { open, health } = await startEdge();
     const slow = await open(FILE);
