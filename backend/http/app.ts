@@ -154,8 +154,6 @@ function createApp({ settings, logOutput }: Prerequisites): {
   });
   pendingAnswers.watch(app.server);
   const connections = new Connections(app.server, MAX_CONNECTIONS);
-  // Each request that waits for its answer listens to its connection. Node would log more than ten as a leak.
-  app.server.on("connection", (socket: Socket) => socket.setMaxListeners(0));
   // An unknown expectation may be ignored (RFC 9110, section 10.1.1). There is no problem code for 417.
   app.server.on("checkExpectation", (request, response) => app.server.emit("request", request, response));
   // Only the render route reads a body, after it has validated the token.

@@ -43,10 +43,8 @@ export class Deliveries {
       return "failed";
     }
     const response = reply.raw;
-    // The request's socket: a response has none while it waits behind another on the same connection.
-    const { socket } = reply.request.raw;
     // `close` has already been emitted, and will not come again.
-    if (response.destroyed || socket.destroyed) return "client_gone";
+    if (response.destroyed) return "client_gone";
     const { silenceMilliseconds, totalMilliseconds } = this.#deadlines;
     return new Promise((resolve) => {
       let reason: DeliveryEnd = "client_gone";
@@ -57,13 +55,10 @@ export class Deliveries {
       const timer = setTimeout(() => cut("timed_out"), totalMilliseconds);
       // For Node, it is activity when the kernel accepts some of the written bytes.
       response.setTimeout(silenceMilliseconds, () => cut("silent"));
-      const finish = () => {
+      response.once("close", () => {
         clearTimeout(timer);
-        socket.off("close", finish);
         resolve(response.writableFinished ? "delivered" : reason);
-      };
-      response.once("close", finish);
-      socket.once("close", finish);
+      });
       if (payload instanceof Readable) {
         payload.once("error", (error) => {
           reportFailure(reply.request, error);

@@ -1,5 +1,5 @@
 /** `POST /v1/render` of a backend in three steps: receive a valid request, render it in a slot, reply. */
-import type { IncomingMessage, ServerResponse } from "node:http";
+import type { ServerResponse } from "node:http";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { validateToken } from "../../protocol/authentication.ts";
 import {
@@ -59,7 +59,7 @@ export class RenderRoute {
     try {
       const sender = readSender(request, settings.backendTokens);
       const begun = observer.beginRequest(request, sender.caller, sender.forbidden === null);
-      const report = await this.#receiveAndRender(request, sender, watchClient(request.raw, reply.raw));
+      const report = await this.#receiveAndRender(request, sender, watchClient(reply.raw));
       observer.recordRender(report);
       reply.header(LOAD_HEADER, formatBackendLoad(readLoad(this.#parts)));
       observer.endRequest(begun, report, await sendReply(request, reply, report, deliveries));
@@ -188,12 +188,9 @@ function headerField({ headers }: FastifyRequest, name: string): string {
   return typeof value === "string" ? value : "";
 }
 
-/** Aborted when the connection closes before the response does. */
-function watchClient({ socket }: IncomingMessage, response: ServerResponse): AbortSignal {
+/** Aborted when the response is over: for a client that leaves, that is before its render. */
+function watchClient(response: ServerResponse): AbortSignal {
   const gone = new AbortController();
-  const abort = () => gone.abort();
-  // A response that waits behind another on the same connection does not notice that the connection has closed.
-  socket.once("close", abort);
-  response.once("close", () => socket.off("close", abort));
+  response.once("close", () => gone.abort());
   return gone.signal;
 }

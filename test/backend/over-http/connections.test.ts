@@ -3,10 +3,12 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { makeFakeTypst, waitFor } from "../../support/backend/fake-typst.ts";
-import { startTemporaryBackend, type TestBackend } from "../../support/backend/test-backend.ts";
+import { startSharedBackend, startTemporaryBackend, type TestBackend } from "../../support/backend/test-backend.ts";
 import { backendRenderHead, declared, RawConnection, sendRaw } from "../../support/service/raw-connection.ts";
 
 const MEBIBYTE = 1024 ** 2;
+
+const shared = await startSharedBackend();
 
 describe("on one connection", () => {
   /** Everything that the server sends until it closes the connection. */
@@ -21,12 +23,11 @@ describe("on one connection", () => {
   const CLOSE = { Connection: "close" };
 
   it("garbage after a valid request is answered after it, and does not replace its answer", async () => {
-    const backend = await startTemporaryBackend();
-    const received = await exchange(backend, `${request('{"source":"x"}')}\x01\x02 garbage\r\n\r\n`);
+    const received = await exchange(shared, `${request('{"source":"x"}')}\x01\x02 garbage\r\n\r\n`);
     expect(received.match(/HTTP\/1\.1 \d+/g)).toEqual(["HTTP/1.1 200", "HTTP/1.1 400"]);
     expect(received).toContain("%PDF-");
     expect(received).toContain('"code":"invalid_request"');
-    const malformed = await sendRaw(backend.url, ["garbage"]);
+    const malformed = await sendRaw(shared.url, ["garbage"]);
     const { instance } = JSON.parse(malformed?.body ?? "");
     expect(Object.fromEntries(malformed?.headers ?? [])).toEqual({
       "cache-control": "no-store",
@@ -77,21 +78,8 @@ describe("on one connection", () => {
     await typst.signal("go");
   });
 
-  it("renders one after another leave no listeners behind", async () => {
-    const backend = await startTemporaryBackend();
-    const accepted = once(backend.server, "connection");
-    await (await backend.fetch("/health")).text();
-    const [socket] = await accepted;
-    const listeners = () => socket.listenerCount("close");
-    const before = listeners();
-    for (let count = 0; count < 3; count++) await (await backend.render({ source: "x" })).bytes();
-    expect(socket.bytesRead).toBeGreaterThan(3 * '{"source":"x"}'.length);
-    await expect.poll(listeners).toBe(before);
-  });
-
   it("an unknown expectation is ignored, and the request is answered", async () => {
-    const backend = await startTemporaryBackend();
-    const received = await exchange(backend, request('{"source":"x"}', { Expect: "a-miracle", ...CLOSE }));
+    const received = await exchange(shared, request('{"source":"x"}', { Expect: "a-miracle", ...CLOSE }));
     expect(received).toMatch(/^HTTP\/1\.1 200 /);
   });
 
@@ -104,8 +92,7 @@ describe("on one connection", () => {
   });
 
   it("a refusal is the last answer if the rest of the body is too large to be read", async () => {
-    const backend = await startTemporaryBackend();
-    const connection = new RawConnection(backend.url);
+    const connection = new RawConnection(shared.url);
     onTestFinished(() => void connection.socket.destroy());
     await connection.write(backendRenderHead(declared(100 * MEBIBYTE)));
     const answer = await connection.answer();
@@ -115,7 +102,7 @@ describe("on one connection", () => {
 
   it("a request has a minute and a half to arrive", async () => {
     // Node measures it, for the head and the body together.
-    expect((await startTemporaryBackend()).server.requestTimeout).toBe(90_000);
+    expect(shared.server.requestTimeout).toBe(90_000);
   });
 
   it("nothing is kept open for a client that sends garbage and never closes its side", async () => {

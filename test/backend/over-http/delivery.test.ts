@@ -154,7 +154,7 @@ describe("an output whose file cannot be read", () => {
     const answer = await backend.render({ source: "x" });
     expect(answer.headers.get("Content-Disposition")).toBeNull();
     await expectProblem(answer, "service_unavailable");
-    expect(await counts(backend)).toEqual([1, 1, 1, 0]);
+    await expect.poll(() => counts(backend)).toEqual([1, 1, 1, 0]);
     await expectLogged(backend);
     await expect.poll(() => held(backend)).toEqual([0, 0, 0]);
   });
