@@ -109,10 +109,6 @@ export class RenderQueue {
     return this.#waiting;
   }
 
-  get knownCallers(): number {
-    return this.#callers.size;
-  }
-
   /**
    * How many slots there are for each render, if as many run at once as within the last second or two. What slow callers
    * leave free belongs to none.

@@ -316,11 +316,4 @@ describe("npm start", () => {
       /^The backend did not start: no progress for 120 s while asking Typst for its version\.$/,
     );
   });
-
-  it("says once why the backend does not start", async () => {
-    const service = await start({ SERVICE_WORK_DIRECTORY: "/dev/null/work" });
-    expect(await service.ended).toBe(1);
-    expect(service.errors()).toMatch(/^[^\n]*\/dev\/null[^\n]*\n$/);
-    expect(await temporary(service)).toEqual([]);
-  });
 });

@@ -97,7 +97,6 @@ export async function startTestBackend(
       sampleValue(await metrics(), name, labels),
     /** The names of the render directories and outputs that exist now. */
     projects: () => projectsIn(workDirectory),
-    workFiles: () => readdir(workDirectory),
     close: async () => {
       // After a test that failed, renders may be under way. Their connections end only if the backend refuses new ones.
       refuseRenders();
