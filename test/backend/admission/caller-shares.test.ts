@@ -43,6 +43,14 @@ describe("slots", () => {
     expect(callersOf(renders)).toEqual(turns);
   });
 
+  it("go to the caller that holds fewer, whosever turn it is", async () => {
+    const renders = new RendersInVirtualTime({ ...OPTIONS, slots: 4 });
+    for (const caller of ["many", "one", "other"]) await renderOnce(renders, caller, 0);
+    await ask(renders, "many", "many", "one", "other", "many", "one");
+    await renders.end("other");
+    expect(callersOf(renders).at(-1)).toBe("one");
+  });
+
   it.each([
     ["in turn while their slot times differ by less than a second", CLEAR_USE_SECONDS - 0.1, 0, "more"],
     ["to the one that has used clearly less slot time", CLEAR_USE_SECONDS + 0.1, 0, "less"],
@@ -135,6 +143,15 @@ describe("the slot that slow callers leave free", () => {
     const renders = await quickAndSlow(slowSeconds, 2, quickSeconds);
     await ask(renders, "slow", "slow");
     expect(renders.running("slow")).toBe(running);
+  });
+
+  it("is left by a caller with short renders one of which takes long by now", async () => {
+    const renders = await quickAndSlow();
+    await ask(renders, "quick");
+    await renderOnce(renders, "other quick", 10 * QUICK_SECONDS);
+    await renders.pass(10);
+    await ask(renders, "quick");
+    expect(renders.running("quick")).toBe(1);
   });
 
   it("is left by a caller whose short renders were only those that its clients stopped", async () => {

@@ -1,5 +1,5 @@
 /** What an operator provides for every render: fonts, packages, a creation date. */
-import { copyFile, mkdir, readdir, writeFile } from "node:fs/promises";
+import { copyFile, mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { execa } from "execa";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
@@ -17,19 +17,6 @@ const REGULAR = "LiberationSans-Regular.ttf";
 async function widthIn(backend: TestBackend, family: string): Promise<string> {
   const source = `#context [#measure(text(font: "${family}", size: 100pt)[Wimmer]).width]`;
   return (await readPdf(await backend.renderFile({ source }))).pageTexts.join();
-}
-
-const PACKAGE_MANIFEST = '[package]\nname = "letter"\nversion = "1.0.0"\nentrypoint = "lib.typ"\n';
-
-/** A folder of vendored packages with one in it. */
-async function packageFolder(): Promise<string> {
-  const folder = await makeTemporaryFolder("operator-test-");
-  const place = join(folder, "preview/letter/1.0.0");
-  await mkdir(place, { recursive: true });
-  await writeFile(join(place, "typst.toml"), PACKAGE_MANIFEST);
-  await writeFile(join(place, "lib.typ"), '#let greeting = read("greeting.txt")');
-  await writeFile(join(place, "greeting.txt"), "of the package");
-  return folder;
 }
 
 eachSandbox(describe, MODES)("in %s", (sandbox) => {
@@ -61,18 +48,6 @@ eachSandbox(describe, MODES)("in %s", (sandbox) => {
     onTestFinished(() => void vi.unstubAllEnvs());
     const backend = await start();
     expect(await widthIn(backend, LIBERATION_FAMILY)).toBe(await widthIn(backend, "no such font"));
-  });
-
-  it("a vendored package can be imported, and no other, and its folder does not change", async () => {
-    const packages = await packageFolder();
-    const before = await readdir(packages, { recursive: true });
-    const backend = await start({ SERVICE_PACKAGE_PATH: packages });
-    const pdf = await backend.renderFile({ source: '#import "@preview/letter:1.0.0": greeting\n#greeting' });
-    expect((await readPdf(pdf)).pageTexts).toEqual(["of the package"]);
-    for (const name of ["@preview/letter:1.0.1", "@preview/other:1.0.0", "@local/letter:1.0.0"]) {
-      await expectProblem(await backend.render({ source: `#import "${name}"` }), "template_compile_failed");
-    }
-    expect(await readdir(packages, { recursive: true })).toEqual(before);
   });
 });
 

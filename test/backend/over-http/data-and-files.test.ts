@@ -118,20 +118,14 @@ describe("files", () => {
     await expectProblem(answer, "template_compile_failed");
   });
 
-  it("may contain every byte value in Base64", async () => {
+  it("may contain every byte value in Base64, text with escapes and beyond ASCII, or nothing", async () => {
     const bytes = Uint8Array.from({ length: 256 }, (_, index) => index);
-    const source = '#let bytes = read("all.bin", encoding: none)\n#assert(array(bytes) == range(256))';
-    await backend.renderFile({ source, files: { "all.bin": binaryFile(bytes) } });
-  });
-
-  it("may contain text with escapes and non-ASCII characters", async () => {
-    const body =
-      '{"source":"#assert(read(\\"x.txt\\") == \\"é\\\\n\\\\\\"📄\\")","files":{"x.txt":{"encoding":"text","content":"\\u00e9\\n\\"\\ud83d\\udcc4"}}}';
-    await backend.renderFile(body);
-  });
-
-  it.each([textFile(""), binaryFile(new Uint8Array())])("may be empty: %j", async (file) => {
-    await backend.renderFile({ source: '#assert(read("empty") == "")', files: { empty: file } });
+    const source = `#assert(array(read("all.bin", encoding: none)) == range(256))
+#assert(read("x.txt") == "é\\n\\"📄")
+#for name in ("a", "b") { assert(read(name) == "") }`;
+    const files = { "all.bin": binaryFile(bytes), a: textFile(""), b: binaryFile(new Uint8Array()) };
+    const escaped = '"x.txt":{"encoding":"text","content":"\\u00e9\\n\\"\\ud83d\\udcc4"}';
+    await backend.renderFile(JSON.stringify({ source, files }).replace('"files":{', `"files":{${escaped},`));
   });
 
   it("may be as many as the limit", async () => {

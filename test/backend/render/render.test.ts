@@ -102,6 +102,13 @@ it.each([
   if (outcome.kind === "rendered") await outcome.file.close();
 });
 
+it("fails as the machine if its output cannot be kept, whatever Typst makes of that", async () => {
+  const resources = await openResources();
+  const nowhere = { ...resources.settings, workDirectory: "/nonexistent" };
+  const without = { ...resources, settings: nowhere, outputMemory: new ByteBudget(0, 0) };
+  await expect(render(without, validRequest({ source: "x" }), NEVER)).rejects.toThrow("ENOENT");
+});
+
 it("holds no body, whose memory counts no longer, while its directory cannot be removed", async () => {
   setFlagsFromString("--expose-gc");
   const collectGarbage: () => void = runInNewContext("gc");
