@@ -6,13 +6,15 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { cpSync } from "node:fs";
 import { access, mkdir, mkdtemp, readdir, readFile, readlink, rm, stat, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { hostname, tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { withLock } from "../../scripts/set-up/lock.mjs";
 import { locateBubblewrap } from "../../typst/program-location.mjs";
 import { TYPST_VERSION } from "../../typst/typst-release.mjs";
+import { makeTemporaryFolder } from "../support/temporary-folder.ts";
 
 const PROJECT_FOLDER = fileURLToPath(new URL("../..", import.meta.url));
 const SET_UP_FILES = [
@@ -331,6 +333,25 @@ describe("bubblewrap", () => {
     expect(await clone.setUp(ENVIRONMENT)).toMatchObject({ exitCode: 0, stderr: "" });
     expect(await readdir(clone.folder)).not.toContain("apt-get-calls");
   });
+});
+
+it("of many that come to a lock whose holder has died only one at a time holds it, and nothing is left", async () => {
+  const folder = await makeTemporaryFolder("lock-");
+  const dead = spawn("true");
+  await once(dead, "exit");
+  await writeFile(join(folder, `lock,${dead.pid},x,${encodeURIComponent(hostname())}`), "");
+  let holders = 0;
+  let most = 0;
+  const hold = () =>
+    withLock(join(folder, "lock"), "to be alone", new AbortController().signal, async () => {
+      most = Math.max(most, ++holders);
+      await readdir(folder);
+      holders--;
+    });
+  const write = vi.spyOn(process.stdout, "write").mockReturnValue(true);
+  onTestFinished(() => write.mockRestore());
+  await Promise.all(Array.from({ length: 12 }, hold));
+  expect([most, await readdir(folder)]).toEqual([1, []]);
 });
 
 type Clone = Awaited<ReturnType<typeof makeClone>>;
