@@ -223,12 +223,6 @@ it("ignores the fonts of the machine", async () => {
   expect(exitCode).toBe(0);
 });
 
-it("downloads no package, not even one of Typst's registry", async () => {
-  const { stderr, exitCode } = await checkSource('#import "@preview/cetz:0.4.0"');
-  expect(stderr).toContain("error: @preview/cetz:0.4.0 does not exist here\n");
-  expect(exitCode).toBe(4);
-});
-
 describe("a PDF that breaks its standard", () => {
   const TALL = '#set document(title: "T")\n#page(height: 90pt)[]\n#page(height: 15586pt, width: 80mm)[]';
 

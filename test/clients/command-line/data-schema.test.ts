@@ -99,30 +99,6 @@ it.each<[string, ProjectFiles, RegExp, number]>([
   expect(exitCode).toBe(code);
 });
 
-it("sends neither the schema nor the cases with a folder, but does send them where the source names them", async () => {
-  const folder = await makeTemporaryFolder("command-");
-  const files = {
-    "data.json": "{}",
-    "data.schema.json": "{}",
-    "cases/a.json": "{}",
-    "cases/a.expected/1.png": "x",
-    "cases/more.txt": "x",
-  };
-  const filesOf = async () =>
-    JSON.parse((await runCommand(folder, ["render", ".", "--dry-run", "--json"])).stdout).files.filter(
-      ({ part }: { part: string }) => part === "file",
-    );
-  const reading = "#read(data.file)";
-  await writeProject(folder, { ...files, "main.typ": reading });
-  expect(await filesOf()).toMatchObject([{ path: "cases/more.txt" }]);
-  await writeProject(folder, { "main.typ": `${reading} #json("data.schema.json") #json("cases/a.json")` });
-  expect(await filesOf()).toMatchObject([
-    { path: "cases/a.json" },
-    { path: "cases/more.txt" },
-    { path: "data.schema.json" },
-  ]);
-});
-
 it("stops a regular expression that would run forever", async () => {
   const read = await readSchema('{"pattern": "^(a+)+$"}');
   if (!("schema" in read)) throw new Error("no schema");

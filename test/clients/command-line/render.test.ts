@@ -18,14 +18,7 @@ import {
   shortenWaits,
   startCommand,
 } from "../../support/clients/command-line.ts";
-import {
-  answer,
-  full,
-  reject,
-  sendPdf,
-  startScriptedService,
-  WHOLE_PDF,
-} from "../../support/clients/scripted-service.ts";
+import { answer, full, reject, startScriptedService, WHOLE_PDF } from "../../support/clients/scripted-service.ts";
 import { readPdf } from "../../support/readers/pdf-reader.ts";
 import { readZip } from "../../support/readers/zip-reader.ts";
 import { sharedService } from "../../support/service/test-service.ts";
@@ -137,85 +130,6 @@ describe("a document", () => {
   });
 });
 
-describe("a link that leads out of the project", () => {
-  const FOLDER_OF_LINKS = {
-    "elsewhere/secret.typ": "#let secret = 1",
-    "elsewhere/secret.json": '{"id": "secret"}',
-    "project/lib/inside.typ": "#let inside = 1",
-    "project/inside.json": '{"id": "inside"}',
-  };
-  /** Links by their place in the project. */
-  const LINKS = {
-    "evil.typ": "../elsewhere/secret.typ",
-    "evil.json": "../elsewhere/secret.json",
-    "lib/up.typ": "../../elsewhere/secret.typ",
-    folder: "../elsewhere",
-    "good.typ": "lib/inside.typ",
-    good: "lib",
-  };
-
-  async function runAmongLinks(source: string, args: readonly string[], files: ProjectFiles = {}) {
-    const scripted = await startScriptedService(sendPdf);
-    const folder = await makeProject({ ...FOLDER_OF_LINKS, "project/main.typ": source, ...files });
-    for (const [place, target] of Object.entries(LINKS)) await symlink(target, join(folder, "project", place));
-    const run = await runCommand(folder, args, { env: { SERVICE_URL: scripted.url } });
-    const renders = scripted.requests.filter(({ url: path }) => path === "/v1/render").length;
-    return { folder, renders, ...run };
-  }
-
-  const RENDER = ["render", "project/main.typ", "-o", "out.pdf"];
-  const EACH = ["render", "project/main.typ", "-o", "{id}.pdf", "--each"];
-
-  it.each<[string, string, readonly string[], string]>([
-    ["an import", '#import "evil.typ": secret', RENDER, "evil.typ"],
-    ["an import of an import", '#import "lib/a.typ": *', RENDER, "lib/up.typ"],
-    ["an import through a folder", '#import "folder/secret.typ": secret', RENDER, "folder/secret.typ"],
-    ["the source", "x", ["render", "project/evil.typ", "-o", "out.pdf"], "project/evil.typ"],
-    ["--files below a linked folder", "x", [...RENDER, "--files", "folder"], "folder/secret.json"],
-    [
-      "--data below a linked folder",
-      "x",
-      [...RENDER, "--data", "project/folder/secret.json"],
-      "project/folder/secret.json",
-    ],
-    ["--each", "x", [...EACH, "project/evil.json"], "project/evil.json"],
-    ["check", '#import "evil.typ": secret', ["check", "project/main.typ"], "evil.typ"],
-  ])("by %s is refused by name, and nothing is sent", async (_what, source, args, name) => {
-    const { exitCode, stderr, renders, folder } = await runAmongLinks(source, args, {
-      "project/lib/a.typ": '#import "up.typ": *',
-    });
-    expect(stderr).toBe(
-      `${name} is not sent: a link leads out of the folder of the source, ${join(folder, "project")}. Copy the file there instead.\n`,
-    );
-    expect([exitCode, renders]).toEqual([2, 0]);
-  });
-
-  it.each<[string, string, readonly string[]]>([
-    ["a link to a file", '#import "good.typ": inside', RENDER],
-    ["a link to a folder", '#import "good/inside.typ": inside', RENDER],
-    ["data elsewhere that the caller names", "x", [...RENDER, "--data", "elsewhere/secret.json"]],
-    ["a link that nothing names", "x", ["render", "project", "-o", "out.pdf"]],
-  ])("is not reported for %s", async (_what, source, args) => {
-    const { stderr, exitCode, renders } = await runAmongLinks(source, args);
-    expect(stderr).toMatch(/out\.pdf|1 of 1 documents rendered/);
-    expect([exitCode, renders]).toEqual([0, 1]);
-  });
-
-  it("is refused if data has another name for the folder", async () => {
-    const folder = await makeProject({ "real/main.typ": "x", "secret.json": "{}" });
-    await symlink("real", join(folder, "alias"));
-    await symlink("../secret.json", join(folder, "real/data.json"));
-    for (const [source, data] of [
-      ["real", "alias/data.json"],
-      ["alias", "real/data.json"],
-      ["alias/main.typ", "alias/data.json"],
-    ] as const) {
-      const { stderr } = await runCommand(folder, ["render", source, "--data", data, "-o", "a.pdf"]);
-      expect(stderr).toContain(`${data} is not sent`);
-    }
-  });
-});
-
 describe("text written by others", () => {
   const OBEYED = "\u001b[2J\u009b\u202e\u2066\u061c\u0007\r";
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the characters that must not reach a terminal.
@@ -253,14 +167,11 @@ describe("the exit code is", () => {
 
   it.each([
     ["2 for an unknown option", ["render", "a.typ", "--colour"], "unknown option '--colour'"],
-    ["2 for a source that does not exist", ["render", "b.typ"], "b.typ does not exist"],
     [
       "2 for data that is not JSON, by line and column",
       ["render", "a.typ", "-d", "bad.json"],
       "bad.json:2:7 is not JSON",
     ],
-    ["2 for an option of another format", ["render", "a.typ", "--ppi", "72"], "--ppi does not apply to pdf"],
-    ["2 for a file above the source", ["render", "a.typ", "-f", "../x"], "must be in its folder"],
     [
       "2 for two standards of a kind",
       ["render", "a.typ", "--standards", "a-2b,a-3b"],

@@ -187,12 +187,6 @@ describe("types by their old names", () => {
   ])("are not in %s", (text) => {
     expect(findOldTypeNames(parseTemplate(text))).toEqual([]);
   });
-
-  it("are found wherever they are, each", () => {
-    const text =
-      '#let f(x) = {\n  if type(x) == "string" { [a] }\n  // type(x) == "string"\n  if type(x) == "array" { [b] }\n}';
-    expect(findOldTypeNames(parseTemplate(text)).map(({ offset }) => lineAt(text, offset))).toEqual([2, 4]);
-  });
 });
 
 it("Typst's errors about what older templates have are told from others", () => {

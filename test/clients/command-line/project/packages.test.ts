@@ -66,37 +66,6 @@ describe("a package of this machine", () => {
       expect([args, exitCode, stderr]).toEqual([args, 0, expect.anything()]);
     }
   });
-
-  it("is named where it makes a request too large, with what the operator can do", async () => {
-    const parts = Array.from({ length: 64 }, (_, index) => `src/${index}.typ`);
-    const [letter, words] = [`${DATA}/local/letter/1.0.0`, `${CACHE}/preview/words/1.0.0`];
-    const files = {
-      ...FILES,
-      [`${letter}/lib.typ`]: ['#import "@preview/words:1.0.0"', ...parts.map((part) => `#import "${part}"`)].join("\n"),
-      ...Object.fromEntries(parts.map((part) => [`${letter}/${part}`, ""])),
-      [`${words}/lib.typ`]: "",
-    };
-    const { stderr, exitCode } = await inProject(files, ["check", "letter.typ"]);
-    expect(stderr).toContain(
-      "68 files of these are of packages: @local/letter:1.0.0 (66), @preview/words:1.0.0 (2). The operator",
-    );
-    expect(exitCode).toBe(3);
-  });
-
-  it("may be the project itself, if its typst.toml has the name and version", async () => {
-    const own = {
-      "letter.typ": '#import "@preview/own:1.0.0": own\n#own',
-      "lib.typ": '#let own = "own"',
-      "typst.toml": manifest("own"),
-    };
-    const { exitCode, stderr } = await inProject(own, ["render", "letter.typ"]);
-    expect(stderr).toContain(
-      "note: @preview/own:1.0.0, which letter.typ:1 imports, is the project itself, by its typst.toml.",
-    );
-    expect(exitCode).toBe(0);
-    const other = { ...own, "typst.toml": manifest("own", "", "1.0.1") };
-    expect((await inProject(other, ["render", "letter.typ"])).exitCode).toBe(4);
-  });
 });
 
 it("a project without packages does not wait for what the service has", async () => {

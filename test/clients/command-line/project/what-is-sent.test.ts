@@ -16,6 +16,7 @@ import {
   writeProject,
 } from "../../../support/clients/command-line.ts";
 import { answer, reject, sendPdf, startScriptedService, WHOLE_PDF } from "../../../support/clients/scripted-service.ts";
+import { characterTable, liberation, nameTable, withTables } from "../../../support/fonts.ts";
 import { UNREACHABLE_URL } from "../../../support/tokens.ts";
 
 interface Row {
@@ -38,11 +39,20 @@ const LETTER = ".local/share/typst/packages/local/letter/1.0.0";
 const numbered = (count: number, name: (index: number) => string, text: string) =>
   Object.fromEntries(Array.from({ length: count }, (_, index) => [name(index), text]));
 
+const regular = await liberation("Regular");
+/** With the one character U+5C71. */
+const mountain = withTables(regular, { name: nameTable("Mountain"), cmap: characterTable([0x5c71, 0x5c71]) });
+
 /** What is too large for the table, or is no text. */
 const MADE_TREES: Readonly<Record<string, ProjectFiles>> = {
   MANY: numbered(20_001, (index) => `many/${index}`, ""),
   MANY_BELOW: numbered(20_001, (index) => `p/many/${index}`, ""),
   LANGUAGES: numbered(300, (index) => `${LETTER}/languages/l${index}.toml`, ""),
+  PARTS: {
+    ...numbered(64, (index) => `${LETTER}/parts/${index}.typ`, ""),
+    [`${LETTER}/lib.typ`]: `#import "@preview/words:1.0.0"${Array.from({ length: 64 }, (_, index) => `\n#import "parts/${index}.typ"`).join("")}`,
+  },
+  MOUNTAIN: { "fonts/m.ttf": mountain, "lib/m.ttf": mountain },
   SEVENTY: numbered(70, (index) => `t/old/${index}.txt`, "x"),
   SIX: numbered(6, (index) => `t/${"abcdef"[index]}.txt`, "x".repeat(1000)),
   LARGE: { "t/f.txt": "x".repeat(DEFAULT_LIMITS.max_inline_file_bytes + 1) },
@@ -88,11 +98,16 @@ function readTable(table: string) {
       const [, path = line, text = "x"] = /^([^:]+):(?: |$)(.*)$/.exec(line) ?? [];
       if (variable !== "") tree.env[variable] = value;
       else if (link !== undefined) tree.links[link.replace("LETTER", LETTER)] = target;
-      else tree.files[path.replace("LETTER", LETTER)] = text.replaceAll("\\n", "\n");
+      else tree.files[path.replace("LETTER", LETTER)] = contentOf(text);
     }
   }
   const filesOf = (name: string): ProjectFiles => trees.get(name)?.files ?? fail(name);
   return { rows, filesOf };
+}
+
+function contentOf(text: string): string | Uint8Array {
+  const [, family] = /^FONT (.*)$/.exec(text) ?? [];
+  return family === undefined ? text.replaceAll("\\n", "\n") : withTables(regular, { name: nameTable(family) });
 }
 
 function fail(name: string): never {
@@ -281,6 +296,18 @@ it("what Typst has made is not sent, whatever its standard, its size or its plac
   const { stdout } = await run("render", "t", "--dry-run", "--json");
   const leftOut = ["copy of one.pdf", "one.pdf", "three.pdf", "deep/two.svg"];
   expect(JSON.parse(stdout)).toMatchObject({ leftOut, files: [{}, { path: "note.txt" }] });
+});
+
+it("fonts that are not sent are counted, and so are equal errors of a request", async () => {
+  const names = ["a b.png", "a c.png", "a d.png"].map((name) => [`images/${name}`, "x"]);
+  const fonts = [1, 2, 3].map((number) => [`fonts/${number}.ttf`, contentOf(`FONT Own ${number}`)]);
+  const { run } = await begin({ "a.typ": "x", ...Object.fromEntries([...names, ...fonts]) });
+  expect((await run("render", "a.typ", "--dry-run")).stdout).toContain(
+    "Left out, because no source names their family or needs their characters: fonts/1.ttf and 2 more fonts. --files sends them.",
+  );
+  const { stderr } = await run("check", "a.typ", "--files", "images");
+  const lines = stderr.split("\n").filter((line) => /^ {2}files: a key must not contain spaces/.test(line));
+  expect(lines).toEqual([expect.stringMatching(/\(3 times\)$/)]);
 });
 
 it("a document is named after the folder or the source that it is made from", async () => {
