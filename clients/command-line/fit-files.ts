@@ -6,7 +6,7 @@
 import { sizeInWords } from "../document/size-in-words.ts";
 import { CommandError, EXIT_CODES } from "./exit-codes.ts";
 import type { Project } from "./project/project.ts";
-import { type CallFlags, openService } from "./service.ts";
+import type { CallFlags } from "./service.ts";
 import { knownConstraints } from "./service-cache.ts";
 import { serviceUrl } from "./service-location.ts";
 import { printableLine } from "./terminal.ts";
@@ -48,6 +48,7 @@ async function knownLimit({ url }: CallFlags) {
 
 /** If the service does not answer, the render itself says why. */
 async function askLimit(flags: CallFlags, signal: AbortSignal): Promise<number> {
+  const { openService } = await import("./service.ts");
   const { client } = await openService(flags);
   await client.constraints({ signal }).catch(() => null);
   return (await knownLimit(flags)).bytes;

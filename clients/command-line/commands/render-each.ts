@@ -1,7 +1,8 @@
 /** `render --each`: one template, a document for each row of data. */
 import type { WantedFonts } from "../../document/fonts/missing-fonts.ts";
 import { countInWords } from "../../document/size-in-words.ts";
-import type { OutputOptions } from "../../typescript/render-request.ts";
+import { checkLocally } from "../../typescript/local-check.ts";
+import { encodeRequest, type OutputOptions } from "../../typescript/render-request.ts";
 import { documentFinisher, type FinishDocument, withEInvoiceOutput } from "../e-invoice.ts";
 import {
   dataOf,
@@ -11,22 +12,33 @@ import {
   readEachProject,
   requireOwnFolders,
 } from "../each/documents.ts";
-import { EACH_RETRY, type EachOutcome, EachRun, type EachRunParts, summarise } from "../each/run.ts";
-import { CommandError, type ExitCode } from "../exit-codes.ts";
+import {
+  EACH_RETRY,
+  type EachOutcome,
+  EachRun,
+  type EachRunParts,
+  type FailedDocument,
+  failuresInLines,
+  isThere,
+  noneSucceeded,
+  summarise,
+} from "../each/run.ts";
+import { CommandError, EXIT_CODES, type ExitCode, exitCodeOf } from "../exit-codes.ts";
 import { STANDARD_INPUT } from "../files/folder.ts";
 import { fitFiles } from "../fit-files.ts";
 import { addWarnings, findMissingFonts, findProjectFonts, requireFonts, textOfImages } from "../fonts/missing-fonts.ts";
 import { runInterruptible } from "../interruption.ts";
 import { outputOf, STANDARD_OUTPUT } from "../output-options.ts";
-import { startProgress } from "../progress.ts";
+import { progressBar, startProgress } from "../progress.ts";
 import { requireValidDocuments } from "../project/data-schema.ts";
+import { problemDetails } from "../project/problem-details.ts";
 import { requestOf } from "../project/request.ts";
 import { fitToService } from "../project/service-packages.ts";
-import { reportProblem, writeJson } from "../report.ts";
+import { problemOutcome, reportProblem, writeJson } from "../report.ts";
 import { failAsCommand, openService } from "../service.ts";
 import { serviceCapabilities } from "../service-cache.ts";
 import { say } from "../terminal.ts";
-import { planEach } from "./dry-run.ts";
+import { type Plan, type PlannedRender, planFor, showPlan } from "./dry-run.ts";
 import { checkCommand, DEFAULT_JOBS, type RenderFlags } from "./flags.ts";
 
 export async function renderEach(source: string, flags: RenderFlags, signal: AbortSignal): Promise<ExitCode> {
@@ -45,14 +57,67 @@ export async function renderEach(source: string, flags: RenderFlags, signal: Abo
   const unwritable = await findUnwritable({ ...read, project }, flags.overwrite === true);
   const first = documents[0];
   if (flags.dryRun && first !== undefined) {
-    const data = dataOf(first);
-    const request = requestOf(project, data, output);
-    const planned = { project, data, request, place: first.path, others: documents.length - 1 };
-    return planEach(planned, documents, flags, signal);
+    return planEach({ project, data: dataOf(first), output, place: first.path }, documents, flags, signal);
   }
   const wanted = findProjectFonts(project);
   const prepared = { ...read, project, output, wanted, finish, unwritable };
   return runInterruptible(() => sendAll(prepared, { ...flags, source, each, output: template }, signal));
+}
+
+/** `--dry-run`: the plan of the first document, and what the rules say of all. */
+async function planEach(
+  planned: PlannedRender,
+  documents: readonly EachDocument[],
+  flags: RenderFlags,
+  signal: AbortSignal,
+): Promise<ExitCode> {
+  const plan = await planFor(planned, flags, signal);
+  const { failures, fatal } = await judgeDocuments(plan, documents, planned.output, flags, signal);
+  showPlan(plan, flags, documents.length - 1, failures.length === 0 ? {} : { failed: failures.length });
+  if (!flags.json && failures.length > 0) {
+    say(
+      [...failuresInLines(failures, fatal), `${failures.length} of ${documents.length} documents would fail.`].join(
+        "\n",
+      ),
+    );
+  }
+  return fatal?.exitCode ?? (failures.length === 0 ? EXIT_CODES.success : EXIT_CODES.incomplete);
+}
+
+/**
+ * What the published rules refuse, as the run does before it sends each document; and why the run would end before its
+ * last one, if it would.
+ */
+async function judgeDocuments(
+  { sent: { project }, constraints }: Plan,
+  documents: readonly EachDocument[],
+  output: OutputOptions,
+  { overwrite, json }: RenderFlags,
+  signal: AbortSignal,
+): Promise<{ readonly failures: readonly FailedDocument[]; readonly fatal: CommandError | null }> {
+  const failures: FailedDocument[] = [];
+  const progress = startProgress(progressBar(0, documents.length));
+  try {
+    for (const [index, document] of documents.entries()) {
+      signal.throwIfAborted();
+      progress.say(progressBar(index, documents.length));
+      // What is there is neither made nor judged.
+      if (!overwrite && (await isThere(document.path))) continue;
+      const data = dataOf(document);
+      const request = requestOf(project, data, output);
+      const check = checkLocally(encodeRequest(request), constraints);
+      if (check.verdict !== "refused") continue;
+      const { problem } = check;
+      const details = problemDetails(problem, { project, data, request });
+      if (json) writeJson({ ...problemOutcome(problem, true, details), line: document.number, file: document.path });
+      failures.push({ document, reason: `${problem.code}: ${problem.detail}`, problem, isAnswered: true, details });
+      const fatal = failures.length === index + 1 ? noneSucceeded(failures.length, exitCodeOf(problem)) : null;
+      if (fatal !== null) return { failures, fatal };
+    }
+  } finally {
+    progress.stop();
+  }
+  return { failures, fatal: null };
 }
 
 interface PreparedDocuments extends EachProject {

@@ -2,8 +2,7 @@
 import type { Capabilities } from "../../../protocol/capabilities.ts";
 import { DEFAULT_FONT, FAMILIES_OF_TYPST } from "../../../typst/fonts/typst-fonts.ts";
 import { suggestFamily } from "../../data-schema/similar-name.ts";
-import { type DocumentFonts, readDocumentFonts } from "../../document/fonts/document-fonts.ts";
-import { describeDocumentFonts } from "../../document/fonts/font-findings.ts";
+import { type DocumentFonts, describeDocumentFonts } from "../../document/fonts/font-findings.ts";
 import {
   describeFontNotes,
   describeImages,
@@ -20,7 +19,6 @@ import type { OutputOptions, RenderRequest } from "../../typescript/render-reque
 import { CommandError, EXIT_CODES } from "../exit-codes.ts";
 import type { Project } from "../project/project.ts";
 import { printableLine } from "../terminal.ts";
-import { renderForFonts } from "./render-for-fonts.ts";
 
 export interface FontFindings {
   readonly warnings: readonly string[];
@@ -122,6 +120,7 @@ export async function requireUnseenFonts(
   signal: AbortSignal,
 ): Promise<boolean | RejectedRender> {
   if (required === null || (!wanted.mayNameOthers && isPdf(request))) return true;
+  const { renderForFonts } = await import("./render-for-fonts.ts");
   const seen = await renderForFonts(request, client, signal);
   if (seen === null) return false;
   if (!seen.ok) return seen;
@@ -155,6 +154,8 @@ export async function deliverExamined(
   deliver: (body: AsyncIterable<Uint8Array> | Uint8Array) => Promise<number>,
 ): Promise<DeliveredDocument> {
   const { wanted, required } = fonts;
+  // A dry run reads no document.
+  const { readDocumentFonts } = await import("../../document/fonts/document-fonts.ts");
   if (required === null) {
     const kept: Uint8Array[] = [];
     const bytes = await deliver(isPdf(request) ? keep(body, kept) : body);

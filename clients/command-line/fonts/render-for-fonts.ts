@@ -2,7 +2,8 @@
  * For `--strict`: asks the service for a PDF of the document that says which font families its texts ask for, those of
  * packages and computed ones too. A rule around the document notes the families of each text, and attaches them.
  */
-import { type DocumentFonts, readDocumentFonts } from "../../document/fonts/document-fonts.ts";
+import { readDocumentFonts } from "../../document/fonts/document-fonts.ts";
+import type { DocumentFonts } from "../../document/fonts/font-findings.ts";
 import { PdfFile } from "../../e-invoice/pdf-file.ts";
 import { PdfString, PdfSyntaxError, type PdfValue } from "../../e-invoice/pdf-syntax.ts";
 import type { RejectedRender, ServiceClient } from "../../typescript/client.ts";

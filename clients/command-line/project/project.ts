@@ -11,7 +11,7 @@ import { findUnusableFiles, type UnusableFile } from "../../document/unusable-fi
 import { usesData } from "../../template/data-use.ts";
 import { parseTemplate } from "../../template/syntax-tree.ts";
 import { isFile, isFolder, realPath } from "../files/disk.ts";
-import { byteOrderMarkNote, keyBelow, projectFolder, readNamed } from "../files/folder.ts";
+import { byteOrderMarkNote, keyBelow, projectFolder, readNamed, utf8Text } from "../files/folder.ts";
 import { IgnoreRules } from "../files/ignore-rules.ts";
 import { addPackages, isPackage, type ProjectPackages } from "../packages/packages.ts";
 import { printableLine } from "../terminal.ts";
@@ -146,6 +146,7 @@ function collectBelow(
   isFound: boolean,
 ): Collected {
   const source = readNamed(sourcePath, sourceName, root);
+  utf8Text(source, printableLine(sourceName));
   const folderKey = keyBelow(root, folder);
   const sourceKey = posix.join(folderKey, basename(sourcePath));
   const hasDataFile = isFile(join(folder, DATA_PATH));

@@ -66,8 +66,6 @@ export function requestOf(project: Project, data: DataText | null, output: Outpu
 }
 
 function ownPart(project: Project): OwnPart {
-  // Its mistakes are named by its own name.
-  utf8Text(project.source, printableLine(project.sourceName));
   const { source, files } = sentTexts(project);
   return {
     source: utf8Text(source, printableLine(project.sourceName)),

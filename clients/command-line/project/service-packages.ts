@@ -7,7 +7,6 @@ import type { Capabilities } from "../../../protocol/capabilities.ts";
 import { formatPackageSpec, REGISTRY_NAMESPACE } from "../../../rules/package-spec.ts";
 import type { ProjectPackage } from "../packages/packages.ts";
 import { printableLine } from "../terminal.ts";
-import type { SentProject } from "./problem-details.ts";
 import type { Project } from "./project.ts";
 
 interface FittedProject {
@@ -45,24 +44,8 @@ export function fitToService(project: Project, capabilities: Capabilities | null
         `Neither this machine nor the service has ${name}, which ${importedBy} imports. ${advice}`,
     ),
   ];
-  return { project: withoutPackages(project, notSent), notSent, warnings: warnings.map(printableLine) };
-}
-
-/** The same for a request that is ready to be sent. */
-export function fitRequest<Sent extends SentProject>(sent: Sent, capabilities: Capabilities | null) {
-  const { project, notSent, warnings } = fitToService(sent.project, capabilities);
-  if (notSent.length === 0) return { sent, notSent, warnings };
-  const left = keysOf(notSent);
-  const files = Object.fromEntries(Object.entries(sent.request.files ?? {}).filter(([key]) => !left.has(key)));
-  return { sent: { ...sent, project, request: { ...sent.request, files } }, notSent, warnings };
-}
-
-function withoutPackages(project: Project, left: readonly ProjectPackage[]): Project {
-  if (left.length === 0) return project;
-  const keys = keysOf(left);
-  return { ...project, files: project.files.filter(({ key }) => !keys.has(key)) };
-}
-
-function keysOf(packages: readonly ProjectPackage[]): Set<string> {
-  return new Set(packages.flatMap(({ keys }) => keys));
+  const left = new Set(notSent.flatMap(({ keys }) => keys));
+  // The same project if nothing is left out: what it sends is encoded once.
+  const fitted = left.size === 0 ? project : { ...project, files: project.files.filter(({ key }) => !left.has(key)) };
+  return { project: fitted, notSent, warnings: warnings.map(printableLine) };
 }

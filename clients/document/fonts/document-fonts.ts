@@ -4,27 +4,13 @@
  */
 import { PdfFile } from "../../e-invoice/pdf-file.ts";
 import { PdfName, PdfReference, PdfSyntaxError, type PdfValue } from "../../e-invoice/pdf-syntax.ts";
-
-export interface DocumentFont {
-  /** Its PostScript name. */
-  readonly name: string;
-  readonly characters: ReadonlySet<string>;
-}
-
-export interface DocumentFonts {
-  readonly fonts: readonly DocumentFont[];
-  /** How many glyphs are empty boxes. */
-  readonly boxes: number;
-  /** Of the characters that these stand for, those that the file tells: not the first of each font. */
-  readonly boxedCharacters: ReadonlySet<string>;
-}
+import { type DocumentFont, type DocumentFonts, PRIVATE_USE } from "./font-findings.ts";
 
 /** For tens of thousands of pages: about a hundred bytes for each object. */
 const MAX_OBJECT_BYTES = 256 * 1024 ** 2;
 const MAX_CONTENT_BYTES = 256 * 1024 ** 2;
 const MAX_DEPTH = 64;
 const MAX_BOXED_CHARACTERS = 1000;
-export const PRIVATE_USE = /\p{Co}/u;
 
 /** @returns null for what is not a PDF as Typst writes it, or is too large to be read */
 export function readDocumentFonts(bytes: Uint8Array): DocumentFonts | null {

@@ -2,7 +2,22 @@
 import { isShaped, nameOfScript, type Script, scriptOf } from "../../../typst/fonts/scripts.ts";
 import { TYPST_FONTS } from "../../../typst/fonts/typst-fonts.ts";
 import { firstInWords } from "../size-in-words.ts";
-import { type DocumentFonts, PRIVATE_USE } from "./document-fonts.ts";
+
+export interface DocumentFont {
+  /** Its PostScript name. */
+  readonly name: string;
+  readonly characters: ReadonlySet<string>;
+}
+
+export interface DocumentFonts {
+  readonly fonts: readonly DocumentFont[];
+  /** How many glyphs are empty boxes. */
+  readonly boxes: number;
+  /** Of the characters that these stand for, those that the file tells: not the first of each font. */
+  readonly boxedCharacters: ReadonlySet<string>;
+}
+
+export const PRIVATE_USE = /\p{Co}/u;
 
 export const FONT_REMEDY =
   "Add a font with such characters to the request, a subset of one if it is large, or ask the operator for one (npm run fonts -- add noto).";
