@@ -3,7 +3,7 @@ import { patternNames } from "./data-use.ts";
 import { expressionsOf, nodesOf, type SyntaxNode, stringValue, type Template, textOf } from "./syntax-tree.ts";
 
 interface Binding {
-  /** The values of `let name = value`. */
+  /** The values of `let name = value`, and of `name = value` and `name += value`. */
   readonly values: SyntaxNode[];
   /** Whether the name is also that of a function, a parameter, a variable of a loop or an import. */
   isOther: boolean;
@@ -19,7 +19,15 @@ export function bindingsOf(template: Template): Bindings {
   return found;
 }
 
-const BINDING = ["LetBinding", "ForLoop", "Closure", "Params", "ImportItemPath", "RenamedImportItem"] as const;
+const BINDING = [
+  "LetBinding",
+  "Binary",
+  "ForLoop",
+  "Closure",
+  "Params",
+  "ImportItemPath",
+  "RenamedImportItem",
+] as const;
 
 function findBindings(template: Template): Bindings {
   const bindings = new Map<string, Binding>();
@@ -35,6 +43,16 @@ function findBindings(template: Template): Bindings {
     const [first, second] = expressionsOf(node);
     if (node.kind === "LetBinding" && first?.kind === "Ident" && second !== undefined) {
       bindingOf(textOf(template, first)).values.push(second);
+    } else if (first?.kind === "Destructuring" && second?.kind === "Array" && haveSameNumber(first, second)) {
+      const values = expressionsOf(second);
+      for (const [index, name] of expressionsOf(first).entries()) {
+        if (name.kind === "Ident") bindingOf(textOf(template, name)).values.push(values[index] ?? second);
+        else bindOther(name);
+      }
+    } else if (node.kind === "Binary") {
+      const [left, right] = [node.children[0], node.children.at(-1)];
+      const isAssignment = node.children.some(({ kind }) => kind === "Eq" || kind === "PlusEq");
+      if (isAssignment && left?.kind === "Ident" && right) bindingOf(textOf(template, left)).values.push(right);
     } else if (node.kind === "LetBinding" || node.kind === "ForLoop") bindOther(first);
     else if (node.kind === "Closure") bindOther(first);
     else if (node.kind === "Params") {
@@ -42,6 +60,12 @@ function findBindings(template: Template): Bindings {
     } else if (node.kind === "ImportItemPath" || node.kind === "RenamedImportItem") bindOther(node.children.at(-1));
   }
   return bindings;
+}
+
+/** `let (a, b) = (1, 2)`, without what takes the rest or is spread. */
+function haveSameNumber(pattern: SyntaxNode, array: SyntaxNode): boolean {
+  const all = [...expressionsOf(pattern), ...expressionsOf(array)];
+  return expressionsOf(pattern).length === expressionsOf(array).length && all.every(({ kind }) => kind !== "Spread");
 }
 
 /** The names that a file binds by `let`. */

@@ -3,7 +3,7 @@
  * which is empty in the service, or a file of its own instead of `data`, or that was written for an older Typst, or takes
  * texts for numbers.
  */
-import { knownText, resolved } from "./bindings.ts";
+import { bindingsOf, knownText, resolved } from "./bindings.ts";
 import { argumentsOf, calledBuiltIn, calledName, calleeOf } from "./calls.ts";
 import { DATA_FUNCTIONS, isDataFile } from "./file-kinds.ts";
 import { readsOf } from "./reads.ts";
@@ -191,6 +191,7 @@ function describeList(template: Template, call: SyntaxNode, list: SyntaxNode): s
 /** What a sign does with two texts, where its author meant numbers. */
 const OF_TEXTS: ReadonlyMap<Kind, string> = new Map([
   ["Plus", "joins"],
+  ["PlusEq", "joins"],
   ...(["Lt", "LtEq", "Gt", "GtEq"] as const).map((sign) => [sign, "orders letter by letter"] as const),
 ]);
 /** The same for a text and a number. */
@@ -245,9 +246,24 @@ function combined(template: Template, call: SyntaxNode): readonly [verb: string,
   return ["joins", array?.kind === "Array" ? expressionsOf(array) : []];
 }
 
+/** Nobody adds so often to one name, but a program. */
+const MAX_VALUES = 20;
+
 /** The first of the members that an expression is or adds; null if it is anything else. */
-function readMember(template: Template, node: SyntaxNode, members: ReadonlySet<string>): SyntaxNode | null {
+function readMember(
+  template: Template,
+  node: SyntaxNode,
+  members: ReadonlySet<string>,
+  followsNames = true,
+): SyntaxNode | null {
   const value = resolved(template, node);
+  if (value.kind === "Ident") {
+    const { values = [], isOther = true } = bindingsOf(template).get(textOf(template, value)) ?? {};
+    if (!followsNames || isOther || values.length > MAX_VALUES) return null;
+    // All that it is given, and that is added to it.
+    const read = values.map((one) => readMember(template, one, members, false));
+    return read.includes(null) ? null : (read[0] ?? null);
+  }
   if (value.kind === "FieldAccess") return members.has(lastName(template, value)) ? value : null;
   if (value.kind === "FuncCall" && calledName(template, value) === "at") {
     const [key] = argumentsOf(template, value).positional;
@@ -255,7 +271,7 @@ function readMember(template: Template, node: SyntaxNode, members: ReadonlySet<s
   }
   if (value.kind !== "Binary" || !partsOf(value).some(({ kind }) => kind === "Plus")) return null;
   const [left, right] = [value.children[0], value.children.at(-1)].map((side) =>
-    side === undefined ? null : readMember(template, side, members),
+    side === undefined ? null : readMember(template, side, members, followsNames),
   );
   return right === null || right === undefined ? null : (left ?? null);
 }

@@ -11,6 +11,7 @@ describe("a template reads", () => {
     ['#import "a.typ": x\n#include "b.typ"\n#include { "c" + ".typ" }', { "a.typ": 1, "b.typ": 2, "c.typ": 3 }],
     ['#let path = "rows.local.yaml"\n#yaml(path)', { "rows.local.yaml": 2 }],
     ['#let folder = "img/"\n#let logo = folder + "a.png"\n#image(logo)', { "img/a.png": 3 }],
+    ['#let (a, b) = ("a.png", "b.png")\n#image(b)', { "b.png": 2 }],
     ['#std.read("a.txt") #pdf.attach("b.txt", description: "x")', { "a.txt": 1, "b.txt": 1 }],
     ['#read("a \\"b\\"\\u{2e}txt")', { 'a "b".txt': 1 }],
     ['$ x #image("a.png") $ = A #csv("b.csv")', { "a.png": 1, "b.csv": 1 }],
@@ -47,6 +48,7 @@ describe("a template reads", () => {
     ["#let path = data.path\n#read(path)", ["read"]],
     ['#let path = "a"\n#let path = "b"\n#read(path)', ["read"]],
     ['#let path = "a"\n#let f(path) = read(path)', ["read"]],
+    ['#let path = "a"\n#{ path += ".png"; image(path) }', ["image"]],
   ])("a computed path in %s", (source, functions) => {
     expect(computingFunctions(parseTemplate(source))).toEqual(functions);
   });

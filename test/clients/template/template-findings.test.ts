@@ -225,6 +225,8 @@ describe("texts that are taken for numbers", () => {
     ['#(row.at("wood") + row.glue)', 'row.at("wood")', "joins"],
     ["#(data.wood, data.glue).sum()", "data.wood", "joins"],
     ["#let w = data.wood\n#let both = (w, data.glue)\n#both.sum(default: 0)", "data.wood", "joins"],
+    ["#{ let w = data.wood\n w += data.glue }", "data.wood", "joins"],
+    ["#let (w, g) = (data.wood, data.glue)\n#(w + g)", "data.wood", "joins"],
     ["#(data.glue * 3)", "data.glue", "repeats"],
     ["#if data.glue < data.wood [less]", "data.glue", "orders"],
     ["#calc.max(data.wood, data.glue)", "data.wood", "orders"],
@@ -240,6 +242,10 @@ describe("texts that are taken for numbers", () => {
     ['#if data.wood == "1" [one]'],
     ["#(data.wood, data.glue).join(1)"],
     ["data.wood + data.glue, $data.wood + data.glue$"],
+    ["#{ let w = data.wood\n w = decimal(w)\n w += data.glue }"],
+    ["#{ let w = data.wood\n w = w + data.x\n w += data.glue }"],
+    [`#{ let w = data.wood\n${" w = w + w + data.x\n".repeat(2000)} w += data.glue }`],
+    ["#let (w, ..rest) = (data.wood, data.glue)\n#(w + data.glue)"],
   ])("are not in %s", (text) => {
     expect(found(text)).toBeNull();
   });
