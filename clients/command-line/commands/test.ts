@@ -120,14 +120,12 @@ async function testTemplate(
   signal: AbortSignal,
   results: CaseResult[],
 ): Promise<void> {
-  const { root, files: patterns = [] } = flags;
-  const options = { command: "test", root, inputs: flags.input, patterns, leaveOut: [] } as const;
-  const cases = await readCases(collectProject(source, { ...options, data: [STANDARD_INPUT] }));
+  const use = { command: "test", leaveOut: [], givenBy: "the cases", isStrict: true } as const;
+  const cases = await readCases(collectProject(source, flags, { ...use, data: [STANDARD_INPUT] }));
   // They may name files that the template reads.
   const data = cases.flatMap(({ dataPath }) => dataPath ?? []);
-  const collected = collectProject(source, { ...options, data });
-  const given = { inputs: flags.input, dataInput: flags.dataAsInput, data: "the cases", isStrict: true } as const;
-  const project = await fitFiles(handOver(collected, given, "compiled"), { url: flags.url }, null);
+  const collected = collectProject(source, flags, { ...use, data });
+  const project = await fitFiles(handOver(collected, flags, { ...use, data }), { url: flags.url }, null);
   // Of the other notes, the cases themselves show what is wrong.
   if (!flags.json) for (const note of project.notes.slice(collected.notes.length)) say(`note: ${note}`);
   const render =

@@ -10,10 +10,10 @@ import { isBelow, projectFolder, readInput, STANDARD_INPUT } from "../files/fold
 import { requireFilePlace } from "../output-file.ts";
 import { describeCutPictures } from "../project/data-pictures.ts";
 import { jsonMistake } from "../project/json-text.ts";
-import type { Project } from "../project/project.ts";
+import type { Project, ProjectFlags } from "../project/project.ts";
 import type { DataText } from "../project/request.ts";
 import { describeTabs } from "../project/tabs.ts";
-import { describeTextArithmetic, openProject, type ProjectFlags } from "../project/template-findings.ts";
+import { describeTextArithmetic, openProject } from "../project/template-findings.ts";
 import { printableLine } from "../terminal.ts";
 import { fileNameOf, membersInWords, type NameMistake, requirePlaceholders } from "./file-names.ts";
 import { type Row, readingInWords, readRows } from "./rows.ts";

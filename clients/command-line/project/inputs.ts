@@ -13,7 +13,7 @@ import { findInputsUse } from "../../template/template-findings.ts";
 import type { Project } from "./project.ts";
 import type { ProjectFile } from "./sent-texts.ts";
 
-export type InputValues = ReadonlyMap<string, string>;
+type InputValues = ReadonlyMap<string, string>;
 
 export interface Inputs {
   readonly values: InputValues;

@@ -59,15 +59,18 @@ export interface Project extends ProjectTexts {
   readonly warnings: readonly string[];
 }
 
-export interface ProjectOptions {
-  /** The command that is given the project, for messages. */
-  readonly command: "render" | "check" | "test";
-  /** The folder of `--root`; undefined to find it. */
+/** The options that every command with a project takes. */
+export interface ProjectFlags {
   readonly root?: string | undefined;
-  /** Their values may be paths of files that the source reads. */
-  readonly inputs?: ReadonlyMap<string, string> | undefined;
-  /** Globs or folders, relative to the folder of the source. */
-  readonly patterns: readonly string[];
+  readonly files?: readonly string[] | undefined;
+  /** The values may be paths of files that the source reads. */
+  readonly input?: ReadonlyMap<string, string> | undefined;
+  readonly dataAsInput?: string | undefined;
+}
+
+export interface ProjectUse {
+  /** For messages. */
+  readonly command: "render" | "check" | "test";
   /** Paths that are sent only if the source names them, such as the output. */
   readonly leaveOut: readonly string[];
   /** The files of the data that the caller names, or `-`. With any, an unused `data.json` needs no note. */
@@ -75,22 +78,23 @@ export interface ProjectOptions {
 }
 
 /** @param path a Typst source, or a folder. @throws CommandError when a named file does not exist or cannot be sent */
-export function collectProject(path: string, options: ProjectOptions): Project {
-  const place = placeOf(path, options.command);
+export function collectProject(path: string, flags: ProjectFlags, use: ProjectUse): Project {
+  const place = placeOf(path, use.command);
   const { folder, sourceName } = place;
-  if (options.root !== undefined) {
+  const collect = (root: string, rootName: string, from: SourcePlace, isFound = false) =>
+    collectBelow({ root, rootName, isFound }, from, flags, use);
+  if (flags.root !== undefined) {
     const realPlace = withoutLinks(place);
-    const root = namedRoot(options.root, realPlace.folder, sourceName);
-    return collectBelow(root, options.root, realPlace, options, false).project;
+    return collect(namedRoot(flags.root, realPlace.folder, sourceName), flags.root, realPlace).project;
   }
-  let collected = collectBelow(folder, dirname(sourceName), place, options, false);
+  let collected = collect(folder, dirname(sourceName), place);
   if (collected.outside.length + collected.project.packages.missing.length === 0) return collected.project;
   const realPlace = withoutLinks(place);
   const roots = markedFoldersAbove(realPlace.folder);
   for (let above = rootAbove(collected, roots); above !== null; ) {
     const { root, because } = above;
     const rootName = isAbsolute(sourceName) ? root : relative(realPath(".") ?? "", root) || ".";
-    collected = collectBelow(root, rootName, realPlace, options, true);
+    collected = collect(root, rootName, realPlace, true);
     const { project } = collected;
     const note = printableLine(`The root is ${root}, because ${because}.`);
     collected = { ...collected, project: { ...project, notes: [note, ...project.notes] } };
@@ -137,13 +141,16 @@ function withoutLinks(place: SourcePlace): SourcePlace {
   return { ...place, folder, sourcePath: join(folder, basename(place.sourcePath)) };
 }
 
-/** @param isFound whether nobody has named the root: above the folder, only what is neither hidden nor ignored is sent */
+interface ProjectRoot extends Pick<Project, "root" | "rootName"> {
+  /** Whether nobody has named it: above the folder, only what is neither hidden nor ignored is sent. */
+  readonly isFound: boolean;
+}
+
 function collectBelow(
-  root: string,
-  rootName: string,
+  { root, rootName, isFound }: ProjectRoot,
   { isWhole, folder, sourceName, sourcePath }: SourcePlace,
-  { inputs, patterns, leaveOut, data }: ProjectOptions,
-  isFound: boolean,
+  { input: inputs, files: patterns = [] }: ProjectFlags,
+  { leaveOut, data }: ProjectUse,
 ): Collected {
   const source = readNamed(sourcePath, sourceName, root);
   utf8Text(source, printableLine(sourceName));

@@ -20,57 +20,24 @@ import {
 import { CommandError, EXIT_CODES } from "../exit-codes.ts";
 import { keyOf, STANDARD_INPUT } from "../files/folder.ts";
 import { printableLine } from "../terminal.ts";
-import {
-  type InputReader,
-  type Inputs,
-  type InputValues,
-  inputReaders,
-  isEmpty,
-  packageRoot,
-  withInputs,
-} from "./inputs.ts";
-import { collectProject, type Project, type ProjectOptions, shownPath } from "./project.ts";
+import { type InputReader, type Inputs, inputReaders, isEmpty, packageRoot, withInputs } from "./inputs.ts";
+import { collectProject, type Project, type ProjectFlags, type ProjectUse, shownPath } from "./project.ts";
 import { describeTabsInFiles } from "./tabs.ts";
 
-interface HandedOver {
-  /** Of `--input`. */
-  readonly inputs?: InputValues | undefined;
-  /** Of `--data-as-input`: the key under which the data is an input, too. */
-  readonly dataInput?: string | undefined;
+interface DataUse extends ProjectUse {
   /** What has named the data: an option, or the cases of a test; null for a project's own, and for none. */
-  readonly data: "--data" | "--each" | "the cases" | null;
+  readonly givenBy: "--data" | "--each" | "the cases" | null;
   /** Whether a document with other data than the caller's is an error. */
   readonly isStrict: boolean;
 }
 
-const NO_VALUES: InputValues = new Map();
+const NO_VALUES: Inputs["values"] = new Map();
 /** The first few are enough to find the rest. */
 const MAX_NAMED = 10;
 
-/** The options that every command with a project takes. */
-export interface ProjectFlags {
-  readonly root?: string | undefined;
-  readonly files?: readonly string[] | undefined;
-  readonly input?: InputValues | undefined;
-  readonly dataAsInput?: string | undefined;
-}
-
 /** The project of a command, ready to be sent or compiled. @throws CommandError as `collectProject` and `handOver` do */
-export function openProject(
-  source: string,
-  { root, files: patterns = [], input: inputs, dataAsInput }: ProjectFlags,
-  {
-    givenBy,
-    isStrict,
-    ...named
-  }: Omit<ProjectOptions, "root" | "inputs" | "patterns"> & {
-    readonly givenBy: HandedOver["data"];
-    readonly isStrict: boolean;
-  },
-): Project {
-  const project = collectProject(source, { ...named, root, inputs, patterns });
-  const doing = named.command === "render" ? "sent" : "compiled";
-  return handOver(project, { inputs, dataInput: dataAsInput, data: givenBy, isStrict }, doing);
+export function openProject(source: string, flags: ProjectFlags, use: DataUse): Project {
+  return handOver(collectProject(source, flags, use), flags, use);
 }
 
 /** The project of one document. @param place where the document goes, if it is known */
@@ -89,15 +56,19 @@ export function openDocumentProject(
 /**
  * The project with its inputs, and with notes on what it does with them and with the data.
  *
- * @param doing what was not done: "sent" or "compiled"
  * @throws CommandError if the template does not use the data, and that is an error
  */
-export function handOver(project: Project, given: HandedOver, doing: string): Project {
-  const inputs: Inputs = { values: given.inputs ?? NO_VALUES, dataKey: given.dataInput ?? null };
+export function handOver(
+  project: Project,
+  { input, dataAsInput }: ProjectFlags,
+  { command, givenBy, isStrict }: DataUse,
+): Project {
+  const inputs: Inputs = { values: input ?? NO_VALUES, dataKey: dataAsInput ?? null };
   const readers = inputReaders(project);
   const isHanded = inputs.dataKey !== null && readers.some((reader) => !reader.isOfPackage);
-  const unused = given.data === null || isHanded ? null : describeUnusedData(project, readers, given.data);
-  if (unused !== null && given.isStrict) {
+  const unused = givenBy === null || isHanded ? null : describeUnusedData(project, readers, givenBy);
+  if (unused !== null && isStrict) {
+    const doing = command === "render" ? "sent" : "compiled";
     throw new CommandError(printableLine(`${unused} Nothing was ${doing}.`), EXIT_CODES.template);
   }
   const notes = [
@@ -114,7 +85,7 @@ const READS_INPUTS = "reads sys.inputs";
 function describeUnusedData(
   project: Project,
   readers: readonly InputReader[],
-  option: NonNullable<HandedOver["data"]>,
+  option: NonNullable<DataUse["givenBy"]>,
 ): string | null {
   const { sourceKey, sourceName, source } = project;
   const own = [{ key: sourceKey, bytes: source }, ...project.files].filter(({ key }) => packageRoot(key) === "");

@@ -19,8 +19,7 @@ const outputOf = (output: { readonly format: Output["format"] }): Output =>
 
 async function check(source: string, output: Output, limits: Limits) {
   const folder = await makeProject({ "main.typ": source });
-  const options = { inputs: new Map(), patterns: [], leaveOut: [], data: [] };
-  const project = collectProject(join(folder, "main.typ"), { command: "check", ...options });
+  const project = collectProject(join(folder, "main.typ"), {}, { command: "check", leaveOut: [], data: [] });
   const local = { typstPath: typstPath(), fontPaths: [], packagePath: null };
   return compileLocally({ project, data: null, output, local, limits }, new AbortController().signal);
 }
