@@ -100,7 +100,8 @@ function freeName(folder: string, taken: Set<string>): string {
 function moduleText({ values, dataKey }: Inputs, seesData: boolean): string {
   const pairs = [...values].map(([key, value]) => `${typstString(key)}: ${typstString(value)},`);
   if (dataKey !== null && seesData) pairs.unshift(`${typstString(dataKey)}: read("/${DATA_FILE_NAME}"),`);
-  return `#let version = sys.version\n#let inputs = (\n${pairs.map((pair) => `  ${pair}\n`).join("")})\n`;
+  // The colon makes it a dictionary, also without a pair.
+  return `#let version = sys.version\n#let inputs = (:${pairs.map((pair) => `\n  ${pair}`).join("")}\n)\n`;
 }
 
 /** White space, marks without a letter, and what cannot be seen would be hard to read, or not survive an editor. */

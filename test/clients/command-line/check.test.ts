@@ -80,12 +80,6 @@ it("a document that does not converge shows wrong numbers, which --strict refuse
   expect(await checkSource(`#set page(height: 99pt)\n${source}`, {}, ["--strict"])).toMatchObject({ exitCode: 4 });
 });
 
-it("a while loop of more than 10,000 rounds gets the hint to use for", async () => {
-  const loop = (rounds: number) => checkSource(`#let i = 0\n#while i < ${rounds} { i += 1 }`);
-  expect(await loop(10_000)).toMatchObject({ exitCode: 0 });
-  expect((await loop(10_001)).stderr).toContain("= hint: Typst refuses more than 10,000 rounds of a while loop");
-});
-
 describe("what Typst loses silently is named", () => {
   const noteOnTabs = async (source: string, data: unknown) => {
     const { stderr, exitCode } = await checkSource(source, { "d.json": JSON.stringify(data) }, ["-d", "d.json"]);
@@ -153,23 +147,6 @@ describe("what Typst loses silently is named", () => {
     const { stderr } = await checkSource(source, { [name]: content });
     expect(/note: (.*) has a tab/.exec(stderr)?.[1] ?? null).toBe(place);
   });
-
-  it("if a link is no valid address, and not if it is", async () => {
-    const rest = '#link("https://example.com/a?b=%20c#d")[x] #link("mailto:me@example.com")[y]';
-    const { stderr } = await checkSource(`#link("https://example.com/Straße 5")[x] ${rest}`);
-    expect(stderr).toContain("no letters beyond ASCII: https://example.com/Straße 5. Encode them");
-    expect((await checkSource(rest)).stderr).toBe("letter.typ compiles.\n");
-  });
-
-  it("if a JPEG is cut off, which --strict refuses", async () => {
-    const files = { "logo.jpg": GREY_JPEG.subarray(0, -2) };
-    const source = '#image("logo.jpg", alt: "Logo")';
-    const { stderr, exitCode } = await checkSource(source, files);
-    expect(stderr).toBe("note: logo.jpg is cut off: its end is missing. Get the file again.\nletter.typ compiles.\n");
-    expect(exitCode).toBe(0);
-    expect(await checkSource(source, files, ["--strict"])).toMatchObject({ exitCode: 4 });
-    expect(await checkSource(source, { "logo.jpg": GREY_JPEG }, ["--strict"])).toMatchObject({ exitCode: 0 });
-  });
 });
 
 describe("an error in line 12", () => {
@@ -208,21 +185,6 @@ describe("an error in line 12", () => {
   });
 });
 
-it("names a missing file by the caller's own path", async () => {
-  const { folder, stderr } = await checkSource('= Letter\n#image("logo.png")\n');
-  expect(stderr).toContain('note: letter.typ:2 reads "logo.png", which does not exist.');
-  expect(stderr).toContain(`searched at ${join(folder, "logo.png")}`);
-  // The copy that is compiled lies in another folder.
-  expect(stderr.replaceAll(folder, "")).not.toMatch(/\/[\w-]*render-/);
-});
-
-it("ignores the fonts of the machine", async () => {
-  const { stderr, exitCode } = await checkSource('#set text(font: "DejaVu Sans")\nx');
-  expect(stderr).toContain("warning: unknown font family: dejavu sans");
-  expect(stderr).toContain("compiles, with warnings");
-  expect(exitCode).toBe(0);
-});
-
 describe("a PDF that breaks its standard", () => {
   const TALL = '#set document(title: "T")\n#page(height: 90pt)[]\n#page(height: 15586pt, width: 80mm)[]';
 
@@ -242,18 +204,6 @@ describe("a PDF that breaks its standard", () => {
         'Page 1 of the selected ones is 15,586 pt high; PDF/A-3 allows 14,400. PDF/A-4 has no such bound. The author has the character U+000B, which metadata, being XML, cannot hold. Replace it, as in data.title.replace("\\u{b}", " ").',
     });
   });
-});
-
-it("fails for a page that the document does not have, as the service does", async () => {
-  const { stderr, exitCode } = await checkSource("x", {}, ["--pages", "7-"]);
-  expect(stderr).toContain('The document has none of the pages that "pages" selects.');
-  expect(exitCode).toBe(4);
-});
-
-it("reports what the rules of the service would reject, with exit code 3", async () => {
-  const { stderr, exitCode } = await checkSource("x", {}, ["--standards", "a-2b", "--pdf-version", "1.4"]);
-  expect(stderr).toContain("version_conflicts_with_standard");
-  expect(exitCode).toBe(3);
 });
 
 it("writes the document to the file of --output", async () => {

@@ -1,7 +1,7 @@
 /** What a project sends: the rows of what-is-sent.txt, and what needs a service or rights of files. */
 import { readFileSync } from "node:fs";
-import { chmod, chown, mkdir, readFile, rm, symlink } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { chmod, chown, readFile } from "node:fs/promises";
+import { join } from "node:path";
 import { execa } from "execa";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { capabilitiesOf } from "../../../../protocol/capabilities.ts";
@@ -16,32 +16,18 @@ import {
   writeProject,
 } from "../../../support/clients/command-line.ts";
 import { answer, reject, sendPdf, startScriptedService, WHOLE_PDF } from "../../../support/clients/scripted-service.ts";
+import { contentOf, expectRow, LETTER, readTable } from "../../../support/clients/table-of-runs.ts";
 import { characterTable, liberation, nameTable, withTables } from "../../../support/fonts.ts";
-import { UNREACHABLE_URL } from "../../../support/tokens.ts";
-
-interface Row {
-  readonly title: string;
-  readonly files: Record<string, string | Uint8Array>;
-  readonly links: Record<string, string>;
-  readonly env: Record<string, string>;
-  readonly args: string;
-  /** The keys of the files beside the source; null for any. */
-  readonly sent: string | null;
-  readonly exitCode: number;
-  readonly said: string[];
-  readonly unsaid: string[];
-}
-
-type Tree = Pick<Row, "files" | "links" | "env">;
 
 const manifest = (name: string) => `[package]\nname = "${name}"\nversion = "1.0.0"\nentrypoint = "lib.typ"\n`;
-const LETTER = ".local/share/typst/packages/local/letter/1.0.0";
 const numbered = (count: number, name: (index: number) => string, text: string) =>
   Object.fromEntries(Array.from({ length: count }, (_, index) => [name(index), text]));
 
-const regular = await liberation("Regular");
 /** With the one character U+5C71. */
-const mountain = withTables(regular, { name: nameTable("Mountain"), cmap: characterTable([0x5c71, 0x5c71]) });
+const mountain = withTables(await liberation("Regular"), {
+  name: nameTable("Mountain"),
+  cmap: characterTable([0x5c71, 0x5c71]),
+});
 
 /** What is too large for the table, or is no text. */
 const MADE_TREES: Readonly<Record<string, ProjectFiles>> = {
@@ -60,100 +46,9 @@ const MADE_TREES: Readonly<Record<string, ProjectFiles>> = {
   TEN_WOFF: { ...numbered(10, (index) => `t/z${index}.woff`, "wOFF"), "t/a.csv": Buffer.from("Gr\xfc\xdfe", "latin1") },
 };
 
-function readTable(table: string) {
-  const trees = new Map<string, Tree>();
-  for (const [name, files] of Object.entries(MADE_TREES)) trees.set(name, { files, links: {}, env: {} });
-  const rows: Row[] = [];
-  let tree: Tree = { files: {}, links: {}, env: {} };
-  let title = "";
-  for (const line of table.slice(table.indexOf("\n===\n") + 5).split("\n")) {
-    const [sign, rest] = [line.slice(0, 2), line.slice(2)];
-    const row = rows.at(-1);
-    if (line === "") continue;
-    else if (sign === "@ ") {
-      tree = { files: {}, links: {}, env: {} };
-      trees.set(rest, tree);
-    } else if (sign === "# ") {
-      const [words = "", names = ""] = rest.split(" + ");
-      const parts = names === "" ? [] : names.split(" ").map((name) => trees.get(name) ?? fail(name));
-      const together = (key: keyof Tree) => Object.assign({}, ...parts.map((part) => part[key]));
-      tree = { files: together("files"), links: together("links"), env: together("env") };
-      title = words;
-    } else if (sign === "$ ") {
-      const [, args = "", , sent, code] = /^(.*?)( =>(.*)| =! (\d))?$/.exec(rest) ?? [];
-      rows.push({
-        title,
-        ...tree,
-        args,
-        sent: sent === undefined ? null : keysOf(sent),
-        exitCode: Number(code ?? 0),
-        said: [],
-        unsaid: [],
-      });
-    } else if (sign === "? ") row?.said.push(rest);
-    else if (sign === "! ") row?.unsaid.push(rest);
-    else {
-      const [, variable = "", value = ""] = /^% (\w+)=(.*)$/.exec(line) ?? [];
-      const [, link, target = ""] = /^(\S+) -> (.*)$/.exec(line) ?? [];
-      const [, path = line, text = "x"] = /^([^:]+):(?: |$)(.*)$/.exec(line) ?? [];
-      if (variable !== "") tree.env[variable] = value;
-      else if (link !== undefined) tree.links[link.replace("LETTER", LETTER)] = target;
-      else tree.files[path.replace("LETTER", LETTER)] = contentOf(text);
-    }
-  }
-  const filesOf = (name: string): ProjectFiles => trees.get(name)?.files ?? fail(name);
-  return { rows, filesOf };
-}
+const { rows, filesOf } = readTable(readFileSync(new URL("what-is-sent.txt", import.meta.url), "utf8"), MADE_TREES);
 
-function contentOf(text: string): string | Uint8Array {
-  const [, family] = /^FONT (.*)$/.exec(text) ?? [];
-  return family === undefined ? text.replaceAll("\\n", "\n") : withTables(regular, { name: nameTable(family) });
-}
-
-function fail(name: string): never {
-  throw new Error(`there are no files ${name}`);
-}
-
-/** `folder/{a,b}` are two. */
-function keysOf(text: string): string {
-  return text.trim().replace(/(\S*)\{([^}]*)\}/g, (_, folder: string, names: string) =>
-    names
-      .split(",")
-      .map((name) => folder + name)
-      .join(" "),
-  );
-}
-
-async function planned({ files, links, env, args }: Row) {
-  const folder = await makeProject(files);
-  for (const [place, target] of Object.entries(links)) {
-    await mkdir(dirname(join(folder, place)), { recursive: true });
-    await rm(join(folder, place), { force: true });
-    await symlink(target, join(folder, place));
-  }
-  const options = { env: { SERVICE_URL: UNREACHABLE_URL, ...env } };
-  const run = await runCommand(folder, ["render", ...args.split(" "), "--dry-run", "--json"], options);
-  const plan = JSON.parse(run.stdout.trim().split("\n").at(-1) || "{}");
-  const all: readonly { readonly part: string; readonly path: string }[] = plan.files ?? [];
-  const sent = all.flatMap(({ part, path }) => (part === "file" ? [path] : [])).join(" ");
-  const text = [...textsIn(plan), run.stderr].join("\n").replaceAll(folder, "~");
-  return { sent, text, exitCode: run.exitCode };
-}
-
-function textsIn(value: unknown): string[] {
-  if (typeof value === "string") return [value];
-  return typeof value === "object" && value !== null ? Object.values(value).flatMap(textsIn) : [];
-}
-
-const { rows, filesOf } = readTable(readFileSync(new URL("what-is-sent.txt", import.meta.url), "utf8"));
-
-it.each(rows)("$title: $args", async (row) => {
-  const { sent, text, exitCode } = await planned(row);
-  expect(exitCode).toBe(row.exitCode);
-  if (row.sent !== null) expect(sent).toBe(row.sent);
-  for (const words of row.said) expect(text).toContain(words);
-  for (const words of row.unsaid) expect(text).not.toContain(words);
-});
+it.each(rows)("$title: $args", expectRow);
 
 it.skipIf(process.getuid?.() !== 0)("the root is never found in a folder of another user", async () => {
   const folder = await makeProject({ "p/doc/a.typ": '#import "../lib.typ": x', "p/lib.typ": "", "p/typst.toml": "" });
@@ -358,4 +253,13 @@ it("a request that the service finds too large is named with its size, the limit
   expect(stderr).toMatch(/The request has 6\.[0-9] KiB \(6,[0-9]{3} bytes\); the limit is 2\.0 KiB \(2,048 bytes\)\./);
   expect(stderr).toMatch(/Its largest parts:\n(?: {4}[a-e]\.txt: 1000 bytes.*\n){5}(?! {4})/);
   expect(exitCode).toBe(3);
+});
+
+it("a template that the service cannot compile is told that names are all that is known of computed paths", async () => {
+  const failed = problem("template_compile_failed", "It does not compile.", {});
+  const { run } = await begin({ "a.typ": '#read("n-" + str(1))', "b.typ": "#oops()" }, reject(failed));
+  expect((await run("render", "a.typ")).stderr).toContain(
+    "Files whose names are neither in it nor in the data are not",
+  );
+  expect((await run("render", "b.typ")).stderr).not.toContain("paths");
 });
