@@ -84,7 +84,7 @@ function fail(name: string): never {
 }
 
 /** `folder/{a,b}` are two. */
-function keysOf(text: string): string {
+export function keysOf(text: string): string {
   return text.trim().replace(/(\S*)\{([^}]*)\}/g, (_, folder: string, names: string) =>
     names
       .split(",")

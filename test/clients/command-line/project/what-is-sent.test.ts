@@ -16,7 +16,7 @@ import {
   writeProject,
 } from "../../../support/clients/command-line.ts";
 import { answer, reject, sendPdf, startScriptedService, WHOLE_PDF } from "../../../support/clients/scripted-service.ts";
-import { contentOf, expectRow, LETTER, readTable } from "../../../support/clients/table-of-runs.ts";
+import { contentOf, expectRow, keysOf, LETTER, readTable } from "../../../support/clients/table-of-runs.ts";
 import { characterTable, liberation, nameTable, withTables } from "../../../support/fonts.ts";
 
 const manifest = (name: string) => `[package]\nname = "${name}"\nversion = "1.0.0"\nentrypoint = "lib.typ"\n`;
