@@ -27,21 +27,16 @@ const PNG = { format: "png" };
 /** A request that fails, by its source and its output, and the detail that it gets. */
 const FAILURES: [string, string, object, string][] = [
   ["several pages for a single PNG", TWO_PAGES, PNG, SEVERAL_PAGES],
-  ["several pages for a single SVG", TWO_PAGES, SVG, SEVERAL_PAGES],
   ["a second page that is blank", "a #pagebreak()", PNG, SEVERAL_PAGES],
   ["a page that is not there, of a PNG", TWO_PAGES, { ...PNG, page: 3 }, noPage(3)],
-  ["a page that is not there, of an SVG", "a", { ...SVG, page: 2 }, noPage(2)],
   ["a page beyond every number of Typst's", "a", { ...SVG, page: 2 ** 70 }, noPage(2 ** 70)],
   ["pages of a PDF that are not there", TWO_PAGES, { pages: "3-9" }, SELECTION_EMPTY],
-  ["pages of a PDF/A that are not there", "a", { standards: ["a-2b"], pages: "2-" }, SELECTION_EMPTY],
   ["such pages where one could take the others for none", PLACEHOLDER_SIZED, { pages: "2" }, SELECTION_EMPTY],
   ["pages of an archive that are not there", "a", { ...ARCHIVE, pages: "2,7" }, SELECTION_EMPTY],
   ["an error", '#panic("the secret")', {}, REFUSED],
   ["an error of an image", "#nothing", PNG, REFUSED],
   ["an error of an image that would have several pages", `${TWO_PAGES} #nothing`, SVG, REFUSED],
   ["an error of an image with its page named", "#nothing", { ...SVG, page: 2 }, REFUSED],
-  ["an error of an archive", "#nothing", { ...ARCHIVE, pages: "9" }, REFUSED],
-  ["an error of a PDF with pages", "#nothing", { pages: "9" }, REFUSED],
   [
     "thousands of errors, which Typst explains in twelve seconds",
     `${"#{".repeat(3000)}${"}".repeat(3000)}`,

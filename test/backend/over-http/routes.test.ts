@@ -177,6 +177,8 @@ describe("operators", () => {
     await expectProblem(await draining.fetch("/ready"), "service_unavailable");
     const answer = await draining.render({ source: "x" });
     expect([answer.status, answer.headers.get("X-Service-Load")?.endsWith(",draining")]).toEqual([200, true]);
+    // A connection that is kept would keep the backend from ending.
+    expect(answer.headers.get("Connection")).toBe("close");
     draining.refuseRenders();
     draining.announceStop();
     await expectProblem(await draining.fetch("/ready"), "service_unavailable");
