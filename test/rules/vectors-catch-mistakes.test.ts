@@ -57,6 +57,7 @@ const KEY_MISTAKES: readonly [name: string, changes: Partial<KeyRules>][] = [
   ["no segment of dots but . and ..", { isOnlyDots: (segment) => segment === "." || segment === ".." }],
   ["no segment that begins with a dot", { isOnlyDots: (segment) => segment.startsWith(".") }],
   ["no folding", { fold: (key) => key }],
+  ["any key that begins alike as a directory", { isAncestor: (file, key) => file !== key && key.startsWith(file) }],
   ["the parent alone", { isAncestor: (file, key) => key.replace(/\/[^/]*$/, "") === file && key !== file }],
 ];
 

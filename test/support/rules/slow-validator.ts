@@ -412,7 +412,7 @@ function base64Size(content: string): number | null {
 }
 
 /** The set rules, comparing each key with each other. */
-export function validateFileSet(keys: readonly string[], count: number, limits: Limits): Verdict | null {
+function validateFileSet(keys: readonly string[], count: number, limits: Limits): Verdict | null {
   if (count > 1024) return rejected("invalid_file_data", { count, limit: 1024, rule: "too_many_keys" });
   const limit = limits.effective_max_files;
   if (count > limit) return rejected("invalid_file_data", { count, limit });
