@@ -79,7 +79,9 @@ done
 
 caller_token=$(random_token)
 backend_token=$(random_token)
-host=$(uname -n | sed 's/[.].*//')
+# What may stand before the URL of a backend.
+host=$(uname -n | sed 's/[.].*//; s/[^A-Za-z0-9_-]//g; s/^[-_]*//' | cut -c 1-50)
+host=${host:-host}
 # Two backends share the cores of the host.
 cores=$(getconf _NPROCESSORS_ONLN)
 slots=$(((cores + 1) / 2))

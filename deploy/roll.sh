@@ -91,7 +91,8 @@ roll_systemd() {
   check_version "$wanted"
   folder=$RELEASES/$wanted
   # Each version has its programs where its own units start them: those of 1.3 are in other places.
-  programs=$(sed -n "s|^ExecStart=$LINK/\([^ ]*\).*|\1|p" "$folder"/deploy/systemd/*.service) || fail "$folder has no units"
+  programs=$(sed -n "s|^ExecStart=$LINK/\([^ ]*\).*|\1|p" "$folder"/deploy/systemd/*.service 2>/dev/null) ||
+    fail "$folder has no units. What puts them there: npm run build:release"
   for program in $programs dist/edge; do
     if [ ! -e "$folder/$program" ]; then fail "$folder has no $program. What puts it there: npm run build:release"; fi
   done

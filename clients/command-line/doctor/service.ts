@@ -42,7 +42,7 @@ export const SERVICE: CheckGroup = {
         if (exchange.kind === "no-answer" || health === null) return exchange;
         if (health.typst !== undefined) return observe("backend", "it names Typst");
         const proxy = proxyOf(edge.url.href);
-        return observe(null, `after ${exchange.milliseconds} ms${proxy === null ? "" : `, by the proxy ${proxy.url}`}`);
+        return observe(null, `after ${exchange.milliseconds} ms${proxy?.isUsed ? `, by the proxy ${proxy.url}` : ""}`);
       },
     }),
     defineCheck("tls", "TLS, and a certificate that stays valid", {
@@ -55,7 +55,7 @@ export const SERVICE: CheckGroup = {
           const isHere = LOOPBACK_HOSTS.has(url.hostname);
           return isHere ? observe(null, "none, and not needed on this machine") : observe("unencrypted", url.protocol);
         }
-        if (proxyOf(url.href) !== null) return skipCheck("a proxy is between");
+        if (proxyOf(url.href)?.isUsed) return skipCheck("a proxy is between");
         const certificate = await certificateDays(url).catch(() => null);
         if (certificate === null) return skipCheck("no second connection to read the certificate");
         const { daysLeft, lifeDays } = certificate;

@@ -33,6 +33,16 @@ export function realPath(path: string): string | null {
   return attempt(() => realpathSync.native(path));
 }
 
+/** Whether nobody can say what is there, because a folder on the way may not be entered. */
+export function isBarred(path: string): boolean {
+  try {
+    statSync(path);
+    return false;
+  } catch (error) {
+    return error instanceof Error && "code" in error && error.code === "EACCES";
+  }
+}
+
 function attempt<Result>(look: () => Result): Result | null {
   try {
     return look();

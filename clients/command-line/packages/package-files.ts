@@ -15,7 +15,7 @@ import {
 import { computingFunctions, readPaths, readsOf } from "../../template/reads.ts";
 import { parseTemplate } from "../../template/syntax-tree.ts";
 import type { NamedFiles } from "../files/computed-paths.ts";
-import { readBytes, realPath, statOf, walk } from "../files/disk.ts";
+import { isBarred, readBytes, realPath, statOf, walk } from "../files/disk.ts";
 import { isBelow, keyOf } from "../files/folder.ts";
 import { OUT_OF_TIME, runWithinSeconds } from "../files/time-limit.ts";
 import { isSecret, isVisible, type SendingRules, whyNotSent } from "../files/unexpected-files.ts";
@@ -132,7 +132,7 @@ class PackageReader {
     const place = join(this.#root, path);
     const found = statOf(place);
     const real = found?.isFile() ? realPath(place) : null;
-    if (found === null || real === null) return null;
+    if (found === null || real === null) return isBarred(place) ? this.leaveOut(path, "cannot be read") : null;
     if (!isBelow(this.#root, real)) {
       return this.leaveOut(path, "leads out of the package. Copy the file there instead");
     }

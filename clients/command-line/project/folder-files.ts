@@ -60,10 +60,17 @@ function isMadeByTypst(bytes: Buffer): boolean {
 
 /**
  * The files below the root that are not ignored, or if it has too many those below the folder of the source; null if that
- * has too many, too. Folders that cannot be read have none.
+ * has too many, too, or an ignore file that cannot be used. Folders that cannot be read have none.
  */
 export function searchRoot(place: SourceFolder): readonly string[] | null {
-  const search = (from: string) => filesBelow(place, { from, maxEntries: MAX_SEARCHED_ENTRIES });
+  const search = (from: string) => {
+    try {
+      return filesBelow(place, { from, maxEntries: MAX_SEARCHED_ENTRIES });
+    } catch (error) {
+      if (error instanceof CommandError) return null;
+      throw error;
+    }
+  };
   return search("") ?? (place.folderKey === "" ? null : search(place.folderKey));
 }
 

@@ -56,6 +56,13 @@ it.skipIf(process.getuid?.() !== 0)("the root is never found in a folder of anot
   expect((await runCommand(folder, ["render", "p/doc/a.typ", "--dry-run"])).stdout).not.toContain("lib.typ\n");
 });
 
+it("an ignore file that cannot be used ends no search of folders that nobody has named", async () => {
+  const tooLarge = "#".repeat(1024 ** 2 + 1);
+  const folder = await makeProject({ "letter.typ": '#set text(font: "Some Font")', "other/.gitignore": tooLarge });
+  expect((await runCommand(folder, ["render", "letter.typ", "--dry-run"])).exitCode).toBe(0);
+  expect((await runCommand(folder, ["render", ".", "--dry-run"])).exitCode).toBe(2);
+});
+
 describe("a folder that may not be read", () => {
   /** Runs as a user whom rights of files bind. The superuser is one without its capabilities. */
   async function runBound(folder: string, args: readonly string[]) {
@@ -68,6 +75,7 @@ describe("a folder that may not be read", () => {
     [["a/main.typ", "--files", "c"], 0, { stderr: "", stdout: expect.stringContaining("c/d.txt") }],
     [["a"], 2, { stderr: expect.stringMatching(/^closed cannot be read \(EACCES: permission denied/) }],
     [["own.typ"], 0, { stdout: expect.stringContaining("closed is not sent: it cannot be read.") }],
+    [["part.typ"], 0, { stdout: expect.stringContaining("closed/x.typ is not sent: it cannot be read.") }],
   ])("%j", async (args, exitCode, said) => {
     const folder = await makeProject({
       "a/main.typ": "#let shown() = read(data.text)\n",
@@ -77,8 +85,13 @@ describe("a folder that may not be read", () => {
       ".local/share/typst/packages/local/own/1.0.0/typst.toml": manifest("own"),
       ".local/share/typst/packages/local/own/1.0.0/lib.typ": "#let f(path) = read(path)",
       ".local/share/typst/packages/local/own/1.0.0/closed/x.txt": "x",
+      "part.typ": '#import "@local/part:1.0.0"',
+      ".local/share/typst/packages/local/part/1.0.0/typst.toml": manifest("part"),
+      ".local/share/typst/packages/local/part/1.0.0/lib.typ": '#import "closed/x.typ"',
+      ".local/share/typst/packages/local/part/1.0.0/closed/x.typ": "",
     });
-    for (const place of ["a/closed", ".local/share/typst/packages/local/own/1.0.0/closed"]) {
+    const packages = ".local/share/typst/packages/local";
+    for (const place of ["a/closed", `${packages}/own/1.0.0/closed`, `${packages}/part/1.0.0/closed`]) {
       await chmod(join(folder, place), 0o000);
       onTestFinished(() => chmod(join(folder, place), 0o700));
     }
