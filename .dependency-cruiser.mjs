@@ -38,7 +38,7 @@ const ONLY = [
   ["edge-on-node", "^edge/platform/node/", [EDGE_ITSELF, "^edge/platform/node/", "^(rules|protocol|server)/", NODE], "It has no packages."],
   ["server-is-shared", "^server/", ["^(server|protocol|rules)/", NODE], "Edge and backend share it, and it knows neither."],
   ["edge-settings-are-inside", "^edge/(settings|clock)\\.ts$", ["^(rules|protocol)/", PARSERS_OF_ADDRESSES], "They know nothing of what reads them."],
-  ["choice-of-backends-does-no-io", DECIDING_ON_BACKENDS, WITHOUT_IO, "Clock, random numbers and I/O are passed in, for the simulation. biome.json denies it the globals."],
+  ["choice-of-backends-does-no-io", DECIDING_ON_BACKENDS, WITHOUT_IO, "Clock, random numbers and I/O are passed in, so that a test decides on them. biome.json denies it the globals."],
   ["backend-runs-in-node", "^backend/", ["^(backend|rules|protocol|typst|server)/", ...OF_NODE], "Edge, clients, scripts and tests are no part of it."],
   ["admission-knows-nobody", "^backend/admission/", ["^(backend/admission|rules)/"], "It counts slots and bytes without knowing what a render is."],
   ["backend-leaves", "^backend/(settings|work-directory/paths)\\.ts$", ["^(rules|protocol|typst)/", NODE, "^backend/work-directory/paths\\.ts$"], "They know nothing of what reads them."],

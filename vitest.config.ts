@@ -62,9 +62,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: "rules",
-          include: [
-            "test/{clients/data-schema,clients/playground,clients/template,protocol,rules,simulation}/**/*.test.ts",
-          ],
+          include: ["test/{clients/data-schema,clients/playground,clients/template,protocol,rules}/**/*.test.ts"],
           globalSetup: "./test/provide-typst.ts",
           // What they test keeps no state, so that no file needs its own process.
           isolate: false,

@@ -1,4 +1,4 @@
-/** The clock of everything at the edge that waits. The simulation runs the same code on its own clock. */
+/** The clock of everything at the edge that waits. Tests of what decides on backends and memory have one of their own. */
 
 export interface Clock {
   /** In whole milliseconds since some moment. It never goes back, and nobody sets it, unlike the time of day. */

@@ -25,7 +25,6 @@ const SUITES: readonly Suite[] = [
   { name: "pdf", needs: ["java", "mvn", "python3"], command: withVitest("pdf") },
   { name: "generators", needs: ["java", "mvn", "go", "python3"], command: withVitest("generators") },
   { name: "engines", needs: ["apt-get", "setpriv"], command: ["test/long/engines/main.ts"] },
-  { name: "simulation", needs: [], command: ["test/simulation/main.ts", "--schedules", "100000"] },
 ];
 
 const firstOption = [...process.argv.slice(2), "-"].findIndex((argument) => argument.startsWith("-"));

@@ -51,6 +51,28 @@ describe("slots", () => {
     expect(callersOf(renders).at(-1)).toBe("one");
   });
 
+  it("go to the oldest render of a caller", async () => {
+    const renders = new RendersInVirtualTime({ ...OPTIONS, slots: 1 });
+    for (let count = 0; count < 3; count++) {
+      await ask(renders, "a");
+      await renders.pass(1);
+    }
+    for (let count = 0; count < 3; count++) await renders.end("a");
+    expect(renders.admitted.map(({ askedAt }) => askedAt)).toEqual([0, 1, 2]);
+  });
+
+  it.each([
+    ["kept from a caller with long renders", KEEP_SECONDS - 1, 1],
+    ["no longer kept", KEEP_SECONDS + 1, 2],
+  ])("are %s so long after the last short render of another", async (_what, seconds, running) => {
+    const renders = new RendersInVirtualTime(OPTIONS);
+    await renderOnce(renders, "long", 10);
+    await renderOnce(renders, "short", 0.1);
+    await renders.pass(seconds);
+    await ask(renders, "long", "long");
+    expect(renders.running("long")).toBe(running);
+  });
+
   it.each([
     ["in turn while their slot times differ by less than a second", CLEAR_USE_SECONDS - 0.1, 0, "more"],
     ["to the one that has used clearly less slot time", CLEAR_USE_SECONDS + 0.1, 0, "less"],

@@ -1,4 +1,4 @@
-/** What answers and probes tell of backends, where the mutants of `test/simulation/` do not show it. All times are the test's own. */
+/** What answers and probes tell of backends. All times are the test's own. */
 import { beforeEach, describe, expect, it } from "vitest";
 import { type AttemptResult, failedAttempt } from "../../../edge/backends/backend-answer.ts";
 import { BackendChoice, type Probe } from "../../../edge/backends/backend-choice.ts";
@@ -180,6 +180,11 @@ describe("the cheapest backend", () => {
   });
 });
 
+it("an attempt counts no longer than its time: workerd does not resume a request whose client has left", () => {
+  choice.begin(A, 0, 1000);
+  expect([choice.countUnderWay(999), choice.countUnderWay(1000)]).toEqual([1, 0]);
+});
+
 it("chooses none if all are excluded", () => {
   expect(choose(0, new Set([A, B]))).toBeNull();
   choice = new BackendChoice([]);
@@ -235,6 +240,23 @@ describe("a probe", () => {
     const due: number[] = [];
     for (let now = 33_000; now < 50_000; now += 500) if (choice.takeDue(now).length > 0) due.push(now);
     expect(due.slice(0, 3)).toEqual([33_000, 36_000, 39_000]);
+  });
+
+  it("that fails takes no backend out of use that has answered meanwhile", () => {
+    attempt(A, 0, FAILED);
+    const slow = takeProbe(0);
+    attempt(A, 1000, full());
+    choice.recordProbe(slow, 5000, FAILED);
+    expect(choice.isOutOfUse(A)).toBe(false);
+  });
+
+  it("that fails is repeated after one second, then two, then three, and after one again if it was answered in between", () => {
+    lose(A, 0);
+    for (const now of [1000, 3000]) probe(now, FAILED);
+    expect([dueBackends(5999), takeProbe(6000).backend]).toEqual([[], A]);
+    probe(9000, answered());
+    lose(A, 10_000);
+    expect([dueBackends(10_999), dueBackends(11_000)]).toEqual([[], [A]]);
   });
 
   it("is due every two seconds for one that is about to stop, so that its successor is known", () => {

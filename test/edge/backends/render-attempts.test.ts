@@ -81,6 +81,16 @@ describe("a full backend", () => {
   it("makes the service busy for the client, even if other backends cannot be reached", () => {
     expect(run([[FULL], []])).toMatchObject({ asked: [0, 1, 1], problem: renderQueueFull("backend_full", 5) });
   });
+
+  it("tells the client to wait as long as the one that expects room first", () => {
+    for (const seconds of [
+      [5, 9],
+      [9, 5],
+    ]) {
+      const script = seconds.map((retryAfterSeconds) => [{ ...FULL, retryAfterSeconds }]);
+      expect(run(script).problem).toEqual(renderQueueFull("slots_busy", 5));
+    }
+  });
 });
 
 describe("an attempt without an answer is hopeless", () => {

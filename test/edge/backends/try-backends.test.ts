@@ -17,7 +17,7 @@ interface Answer extends ResponseHead {
   readonly content: string;
 }
 
-type Script = (sending: Sending) => Promise<Answer>;
+type Script = (sending: Sending, clock: StillClock) => Promise<Answer>;
 
 const TIME_BUDGET_MILLISECONDS = 60_000;
 
@@ -83,7 +83,7 @@ async function forward(
       events.push(`ask ${index + 1}`);
       const script = scripts[index];
       if (script === undefined) throw new RangeError();
-      return script(sending);
+      return script(sending, clock);
     },
     sendProbe: async (backend) => {
       probed.push(backends.indexOf(backend));
@@ -142,15 +142,27 @@ describe("a backend that does not answer", () => {
     const timeBudgets: number[] = [];
     const watched =
       (script: Script): Script =>
-      (sending) => {
+      (sending, clock) => {
         timeBudgets.push(sending.timeBudgetMilliseconds);
-        return script(sending);
+        return script(sending, clock);
       };
-    const { end, probed } = await forward([watched(never), watched(file)], false, 60_000, 200);
+    const { end, probed, begun } = await forward([watched(never), watched(file)], false, 60_000, 200);
     expect(end).toMatchObject(FROM_FILE);
+    expect(begun[1]?.beganAt).toBeLessThan(300);
     expect(timeBudgets).toEqual([200, 200]);
     expect(probed).toEqual([0]);
   });
+});
+
+it("a backend has its time once it has all of the body, however long that took", async () => {
+  const slow: Script = async ({ reportTaken, signal }, clock) => {
+    await clock.wait(5000);
+    reportTaken("all");
+    await clock.wait(9000);
+    signal.throwIfAborted();
+    return reply("file");
+  };
+  expect((await forward([slow], false, 60_000, 10_000)).end).toMatchObject(FROM_FILE);
 });
 
 it("remembers an attempt for a second after its deadline, because a late answer may still arrive", async () => {
@@ -173,6 +185,20 @@ it("an attempt whose client leaves is aborted, and does not count against its ba
   };
   const { probed } = await forward([left], false, 2200, 2200, client.signal);
   expect([wasAborted, probed]).toEqual([true, []]);
+});
+
+it("the body is not offered to others while the next backend gets it, because an earlier one takes the rest of it", async () => {
+  let takeRest = () => {};
+  const early: Script = async ({ reportTaken }) => {
+    takeRest = () => reportTaken("all");
+    return reply("service_unavailable");
+  };
+  const next: Script = async () => {
+    takeRest();
+    return reply("file");
+  };
+  const { events } = await forward([early, next]);
+  expect(events).toEqual(["ask 1", "withdraw", "discard service_unavailable", "ask 2", "withdraw"]);
 });
 
 it("ends when another request has taken the memory of the body", async () => {
@@ -247,6 +273,40 @@ describe("a body whose memory other requests may take", () => {
     await clock.pass(600_000);
     expect(await ending).toMatchObject({ problem: { cause: "no_backend_answered" } });
   });
+});
+
+it("before a large body goes to a second backend, two at a time are asked how busy they are, until one has a free slot", async () => {
+  const BYTES = 64 * 1024;
+  const clock = new StillClock();
+  const backends = stubBackends("full", "b", "c", "d", "free");
+  const choice = new BackendChoice(backends);
+  const events: string[] = [];
+  const ending = tryBackends<Answer>({
+    choice,
+    attempts: new RenderAttempts(choice, TIME_BUDGET_MILLISECONDS, BYTES, () => 0),
+    clock,
+    body: { bytes: new Uint8Array(BYTES), withdraw: () => {}, offer: () => {} },
+    whenClientLeaves: () => () => {},
+    send: async ({ name }) => {
+      events.push(`send to ${name}`);
+      return reply(name === "full" ? "render_queue_full" : "file");
+    },
+    sendProbe: () => Promise.reject(new Error("no answer")),
+    inBackground: () => {},
+    askLoad: async ({ name }, milliseconds) => {
+      events.push(`ask ${name}`);
+      await clock.wait(milliseconds);
+      return { running: name === "free" ? 0 : 1, waiting: 0, slots: 1, isDraining: false };
+    },
+    longestAnswerMilliseconds: TIME_BUDGET_MILLISECONDS,
+    discard: () => {},
+    report: () => {},
+  });
+  await clock.pass(999);
+  expect(events).toEqual(["send to full", "ask b", "ask c"]);
+  await clock.pass(2000);
+  expect(await ending).toMatchObject(FROM_FILE);
+  expect(events.slice(3)).toEqual(["ask d", "ask free", "send to free"]);
 });
 
 describe("a probe that is due", () => {

@@ -57,6 +57,14 @@ describe("the memory for bodies", () => {
     expect(memory.reservedBytes).toBe(0);
   });
 
+  it("is taken from the caller's own bodies on offer when its share leaves no room", async () => {
+    const [oldest, offered, kept] = [reserve(), reserve(), reserve()];
+    expect([oldest.tryGrowTo(30), offered.tryGrowTo(30), kept.tryGrowTo(10)]).toEqual([true, true, true]);
+    offered.offer();
+    expect(await growth(reserve(), 10)).toBe(true);
+    expect([offered.bytes, kept.bytes]).toEqual([null, BYTES]);
+  });
+
   it("is granted to a waiting request when another body has been released", async () => {
     const [oldest, second, third] = [reserve(), reserve(), reserve()];
     expect(await growth(oldest, 30)).toBe(true);

@@ -3,7 +3,7 @@
  * when the test says so.
  */
 import { RenderQueue, type RenderQueueOptions } from "../../../backend/admission/render-queue.ts";
-import { VirtualTime } from "../../simulation/virtual-time.ts";
+import { VirtualTime } from "./virtual-time.ts";
 
 const MAX_EVENTS = 100_000;
 /** How long a render takes to stop when its slot is withdrawn. */
