@@ -5,16 +5,14 @@ import { COMMON_HEADERS, REQUEST_ID_HEADER, SERVER_TIMING_HEADER } from "../prot
 import { EDGE_ROUTES, FILE_ROUTES, SECURITY_TEXT_PATH } from "../protocol/routes.ts";
 import { methodNotAllowed, notFound, type Problem, renderQueueFull, serviceUnavailable } from "../rules/problem.ts";
 import { EdgeContext, servedMethods, settingsOf } from "./context.ts";
-import { limitCallerRate, requireToken } from "./guards/caller.ts";
-import { requireMetricsAccess } from "./guards/metrics-access.ts";
+import { limitCallerRate, requireMetricsAccess, requireToken } from "./guards/caller.ts";
 import { crossOriginAnswer, requireServedUrl } from "./guards/web-origins.ts";
 import type { Answer, ClientRequest, Platform } from "./platform/platform.ts";
 import { discardBody, problemAnswer } from "./problem-answer.ts";
 import { endRequest, logFailure } from "./requests/request-log.ts";
-import { answerCapabilities, answerConstraints, answerMetrics } from "./routes/documents.ts";
+import { answerCapabilities, answerConstraints, answerMetrics, answerSecurityText } from "./routes/documents.ts";
 import { answerStaticFile } from "./routes/pages.ts";
 import { answerRender } from "./routes/render.ts";
-import { answerSecurityText } from "./routes/security-text.ts";
 
 /** Null to go on with the next step. */
 type Step = (context: EdgeContext) => Answer | null | Promise<Answer | null>;

@@ -10,11 +10,10 @@ import {
   MAX_CAPABILITIES_BYTES,
   parseCapabilities,
 } from "../../protocol/capabilities.ts";
-import { fetchText } from "../backends/backend.ts";
 import { MONOTONIC_CLOCK } from "../clock.ts";
 import type { Backend } from "../platform/platform.ts";
 import { SharedAnswer } from "./shared-answer.ts";
-import { BackendSurvey, longestDocument, SURVEY_TIMEOUT_MILLISECONDS } from "./survey.ts";
+import { SURVEY_TIMEOUT_MILLISECONDS, surveyOf } from "./survey.ts";
 
 const KEEP_MILLISECONDS = 60_000;
 const KEEP_INCOMPLETE_MILLISECONDS = 5000;
@@ -30,16 +29,11 @@ interface KnownCapabilities {
 export function shareCapabilities(
   pool: { readonly backends: readonly Backend[] },
   report: (line: object) => void,
-  gatheredBytes = Number.POSITIVE_INFINITY,
+  gatheredBytes?: number,
 ): SharedAnswer<Capabilities | null> {
   const known = new Map<Backend, KnownCapabilities>();
   let loggedDifferences = "";
-  const survey = new BackendSurvey((backend, timeoutMilliseconds) =>
-    fetchText(backend, CAPABILITIES_PATH, {
-      timeoutMilliseconds,
-      maxBytes: longestDocument(MAX_CAPABILITIES_BYTES, gatheredBytes, pool.backends.length),
-    }),
-  );
+  const survey = surveyOf(pool, CAPABILITIES_PATH, MAX_CAPABILITIES_BYTES, gatheredBytes);
   const record = (backend: Backend, text: string | null): boolean => {
     const capabilities = text === null ? null : parseCapabilities(text);
     const now = MONOTONIC_CLOCK.now();

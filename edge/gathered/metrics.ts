@@ -1,9 +1,9 @@
 /** The metrics of all backends in one Prometheus exposition (text format 0.0.4), kept for some seconds. */
 import { EDGE_COUNTERS, EDGE_COUNTS } from "../../protocol/edge-counts.ts";
-import { type EdgeCounts, fetchText } from "../backends/backend.ts";
+import type { EdgeCounts } from "../backends/backend.ts";
 import type { Backend } from "../platform/platform.ts";
 import { SharedAnswer } from "./shared-answer.ts";
-import { BackendSurvey, longestDocument, SURVEY_TIMEOUT_MILLISECONDS } from "./survey.ts";
+import { SURVEY_TIMEOUT_MILLISECONDS, surveyOf } from "./survey.ts";
 
 /** Far more than the metrics of a backend; a longer response does not come from one. */
 const MAX_METRICS_BYTES = 1024 * 1024;
@@ -20,15 +20,10 @@ export function shareMetrics(
   pool: { readonly backends: readonly Backend[] },
   hasAnswered: (backend: Backend) => boolean,
   isPublic: boolean,
-  gatheredBytes = Number.POSITIVE_INFINITY,
+  gatheredBytes?: number,
 ): SharedAnswer<GatheredMetrics> {
   const known = new WeakSet<Backend>();
-  const survey = new BackendSurvey((backend, timeoutMilliseconds) =>
-    fetchText(backend, "/metrics", {
-      timeoutMilliseconds,
-      maxBytes: longestDocument(MAX_METRICS_BYTES, gatheredBytes, pool.backends.length),
-    }),
-  );
+  const survey = surveyOf(pool, "/metrics", MAX_METRICS_BYTES, gatheredBytes);
   const scrapeOf = (backend: Backend, answer: string | null | undefined): Scrape => {
     const { name } = backend;
     if (answer === undefined) return { backend: name, text: null, state: "not asked" };

@@ -2,6 +2,7 @@
  * Asks all backends for the same small document, a few at a time: Cloudflare queues the seventh fetch of a request, and
  * counts its wait against its time limit. So the time of each begins when it is really sent.
  */
+import { fetchText } from "../backends/backend.ts";
 import { pickRandom } from "../backends/backend-choice.ts";
 import { MAX_ASKED_AT_ONCE } from "../backends/side-requests.ts";
 import { type Clock, MONOTONIC_CLOCK } from "../clock.ts";
@@ -11,12 +12,21 @@ const ANSWER_TIMEOUT_MILLISECONDS = 3000;
 /** For all together: Prometheus waits ten seconds for a scrape by default. */
 export const SURVEY_TIMEOUT_MILLISECONDS = 9500;
 
-/** How long the document of one backend may be, by its own limit and by its share of what all may take together. */
-export const longestDocument = (most: number, all: number, backends: number): number =>
-  Math.min(most, Math.floor(all / Math.max(1, backends)));
-
 /** The answer of one backend; null if it does not come in time. */
 type Ask = (backend: Backend, timeoutMilliseconds: number) => Promise<string | null>;
+
+/** @param maxBytes of the document of one backend @param gatheredBytes how much may come from all together */
+export function surveyOf(
+  pool: { readonly backends: readonly Backend[] },
+  path: string,
+  maxBytes: number,
+  gatheredBytes = Number.POSITIVE_INFINITY,
+): BackendSurvey {
+  return new BackendSurvey((backend, timeoutMilliseconds) => {
+    const share = Math.floor(gatheredBytes / Math.max(1, pool.backends.length));
+    return fetchText(backend, path, { maxBytes: Math.min(maxBytes, share), timeoutMilliseconds });
+  });
+}
 
 export class BackendSurvey {
   readonly #ask: Ask;

@@ -1,7 +1,7 @@
-/** Who calls, before a byte of the body is read: the caller's token, and how often it may call. */
-import { authenticateCaller } from "../../protocol/authentication.ts";
+/** Who asks, before a byte of the body is read: the token of a caller or of a reader of metrics, and how often a caller may call. */
+import { authenticateCaller, validateToken } from "../../protocol/authentication.ts";
 import { API_TOKEN_HEADER } from "../../protocol/headers.ts";
-import { renderQueueFull } from "../../rules/problem.ts";
+import { notFound, renderQueueFull } from "../../rules/problem.ts";
 import { waitAtMost } from "../clock.ts";
 import { type EdgeContext, settingsOf } from "../context.ts";
 import type { Answer, Platform } from "../platform/platform.ts";
@@ -14,6 +14,24 @@ export function requireToken(context: EdgeContext): Answer | null {
   if (!authentication.ok) return problemAnswer(context, authentication.problem);
   context.caller = authentication.caller;
   return null;
+}
+
+/** As Prometheus sends it: RFC 6750 section 2.1; the name of the scheme in any case (RFC 9110 section 11.1). */
+const BEARER_CREDENTIALS = /^Bearer +(\S+)$/i;
+
+export function requireMetricsAccess(context: EdgeContext): Answer | null {
+  const access = settingsOf(context).metricsAccess;
+  switch (access.kind) {
+    case "open":
+      return null;
+    case "off":
+      return problemAnswer(context, notFound());
+    case "token": {
+      const [, token] = BEARER_CREDENTIALS.exec(context.request.headers.get("Authorization") ?? "") ?? [];
+      const forbidden = validateToken(token, access.tokens, "Authorization: Bearer");
+      return forbidden === null ? null : problemAnswer(context, forbidden);
+    }
+  }
 }
 
 /** Cloudflare answers from memory in the same location. An answer that takes longer than this will not come. */

@@ -1,8 +1,8 @@
 /** The documents that the edge makes of its settings and of what its backends say. */
 import { namesEntityTag } from "../../protocol/headers.ts";
 import { constraintsDocument } from "../../rules/constraints.ts";
-import { serviceUnavailable } from "../../rules/problem.ts";
-import { deploymentOf, type EdgeContext } from "../context.ts";
+import { notFound, serviceUnavailable } from "../../rules/problem.ts";
+import { deploymentOf, type EdgeContext, settingsOf } from "../context.ts";
 import { formatMetrics } from "../gathered/metrics.ts";
 import type { WaitingRequest } from "../gathered/shared-answer.ts";
 import type { Answer } from "../platform/platform.ts";
@@ -71,4 +71,18 @@ export async function answerMetrics(context: EdgeContext): Promise<Answer> {
   const text = formatMetrics(gathered, context.platform.isWholeEdge ? counts : null);
   const headers = { "Content-Type": "text/plain; version=0.0.4; charset=utf-8", "Cache-Control": "no-store" };
   return { status: 200, headers, body: text };
+}
+
+/** RFC 9116, section 2.5.5, recommends less than a year. It is written anew each day, as long as the deployment runs. */
+const VALID_DAYS = 90;
+const DAY_MILLISECONDS = 86_400_000;
+
+/** `GET /.well-known/security.txt` (RFC 9116): where to report a flaw of this deployment, which only its operator knows. */
+export function answerSecurityText(context: EdgeContext): Answer {
+  const { securityContacts } = settingsOf(context);
+  if (securityContacts.length === 0) return problemAnswer(context, notFound());
+  const today = Math.floor(Date.now() / DAY_MILLISECONDS);
+  const expires = new Date((today + VALID_DAYS) * DAY_MILLISECONDS).toISOString().replace(".000", "");
+  const lines = [...securityContacts.map((contact) => `Contact: ${contact}`), `Expires: ${expires}`];
+  return { status: 200, headers: { "Content-Type": "text/plain; charset=utf-8" }, body: `${lines.join("\n")}\n` };
 }

@@ -1,4 +1,4 @@
-/** The header fields in which a backend says how busy it is and how long it took: written, read and passed on. */
+/** The header fields in which a backend says how busy it is and how long it took, and those of entity tags: written, read and passed on. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
@@ -6,6 +6,7 @@ import {
   formatBackendLoad,
   formatServerTiming,
   joinServerTimings,
+  namesEntityTag,
   parseBackendLoad,
   parseServerTiming,
 } from "../../protocol/headers.ts";
@@ -78,4 +79,19 @@ describe("Server-Timing", () => {
   it("joins the fields that are present", () => {
     expect(joinServerTimings("receive;dur=1", null, "", "queue;dur=2")).toBe("receive;dur=1, queue;dur=2");
   });
+});
+
+it.each([
+  ['"a"', true],
+  ['"b"', true],
+  ['W/"a"', true],
+  ['"x", W/"b"', true],
+  [" * ", true],
+  [null, false],
+  ["", false],
+  ['"A"', false],
+  ["a", false],
+  ['"x", "y"', false],
+])("If-None-Match: %j names one of two entity tags: %s", (field, isNamed) => {
+  expect(namesEntityTag(field, '"a"', '"b"')).toBe(isNamed);
 });

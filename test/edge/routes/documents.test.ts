@@ -1,7 +1,7 @@
-/** What the edge makes of the documents of its backends, and of backends that do not answer as they should. */
+/** What the edge makes of the documents of its backends, and of backends that do not answer as they should; and `security.txt`. */
 import { createExecutionContext } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { shareCapabilities } from "../../../edge/gathered/common-capabilities.ts";
 import type { SharedAnswer } from "../../../edge/gathered/shared-answer.ts";
 import { toBackendAnswer } from "../../../edge/platform/cloudflare/backend.ts";
@@ -13,7 +13,7 @@ import {
   capabilitiesOf,
   MAX_CAPABILITIES_BYTES,
 } from "../../../protocol/capabilities.ts";
-import { BASE_URL } from "../send.ts";
+import { BASE_URL, expectProblem, send } from "../send.ts";
 
 const MINUTE = 60_000;
 const pack = (name: string) => ({ namespace: "preview", name, version: "1.0.0" });
@@ -162,5 +162,34 @@ describe("an answer that is not a document", () => {
     const one = fakeBackend("a", WITH());
     one.answer = () => new Response(valid.padEnd(MAX_CAPABILITIES_BYTES));
     expect(await packagesOf(share(one))).toEqual(["letter"]);
+  });
+});
+
+/** By RFC 9116. */
+describe("/.well-known/security.txt", () => {
+  const PATH = "/.well-known/security.txt";
+  const CONTACTS = ["mailto:security@render.example", "https://render.example/security"];
+
+  const SETTINGS = { ...env, SERVICE_SECURITY_CONTACT: CONTACTS.join(" ") };
+  const ask = (method = "GET") => app.fetch(new Request(`${BASE_URL}${PATH}`, { method }), SETTINGS);
+
+  it("names the operator's contacts in their order, and holds for 90 days", async () => {
+    onTestFinished(() => void vi.useRealTimers());
+    vi.useFakeTimers({ now: new Date("2026-11-28T09:00:00Z"), toFake: ["Date"] });
+    const answer = await ask();
+    expect([answer.status, answer.headers.get("Content-Type")]).toEqual([200, "text/plain; charset=utf-8"]);
+    const [first, second] = CONTACTS;
+    expect(await answer.text()).toBe(`Contact: ${first}\nContact: ${second}\nExpires: 2027-02-26T00:00:00Z\n`);
+  });
+
+  it("takes only GET", async () => {
+    const answer = await ask("POST");
+    expect(answer.headers.get("Allow")).toBe("GET, HEAD, OPTIONS");
+    await expectProblem(answer, "method_not_allowed");
+  });
+
+  it("is not there without a contact", async () => {
+    await expectProblem(await send(PATH), "not_found");
+    await expectProblem(await send(PATH, { method: "POST" }), "not_found");
   });
 });
