@@ -19,11 +19,11 @@ const MIN_ASKED_BYTES = 64 * 1024;
 const ASKED_IN_A_ROUND = 4;
 /** A backend that cannot be reached may just be restarting, so it is tried a second time. */
 const MAX_ATTEMPTS_PER_BACKEND = 2;
-export const PAUSE_BEFORE_SECOND_ROUND_MILLISECONDS = 250;
+const PAUSE_BEFORE_SECOND_ROUND_MILLISECONDS = 250;
 /** How many backends may fail while they have the request: one that brings down a backend must not bring down all. */
 const MAX_LOST_BACKENDS = 2;
 /** Less is not worth an attempt: a backend takes at least a second for a render, and leaves one for its answer. */
-export const MIN_ATTEMPT_MILLISECONDS = 2000;
+const MIN_ATTEMPT_MILLISECONDS = 2000;
 /**
  * How long a request may be on its way, beside its body. A backend that is idle after that does not have it: it was
  * started anew, or something between the two dropped the request.

@@ -16,7 +16,7 @@ import type { RenderAnswer, RenderAttempts } from "./render-attempts.ts";
 import { SideRequests } from "./side-requests.ts";
 
 /** How long an attempt is remembered after its deadline, to allow for delays in workerd. */
-export const ATTEMPT_SLACK_MILLISECONDS = 1000;
+const ATTEMPT_SLACK_MILLISECONDS = 1000;
 const ASK_TIMEOUT_MILLISECONDS = 1000;
 const LOOK_INTERVAL_MILLISECONDS = 1000;
 
