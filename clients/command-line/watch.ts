@@ -1,10 +1,10 @@
 /** Runs a task at once and after each change of a project, one run at a time. */
-import { existsSync, fstatSync, lstatSync, statSync, unwatchFile, watchFile } from "node:fs";
-import { realpath } from "node:fs/promises";
-import { basename, dirname, join, relative, resolve, sep } from "node:path";
+import { fstatSync, unwatchFile, watchFile } from "node:fs";
+import { basename, relative, resolve, sep } from "node:path";
 import { watch } from "chokidar";
 import { CommandError } from "./exit-codes.ts";
-import { isBelow, projectFolder } from "./files/folder.ts";
+import { isThere, linkStatOf, realPath, statOf } from "./files/disk.ts";
+import { isBelow, placeWithoutLinks, projectFolder } from "./files/folder.ts";
 import { runInterruptible } from "./interruption.ts";
 import { printableLine, say } from "./terminal.ts";
 
@@ -36,8 +36,9 @@ export async function watchProject(
   signal: AbortSignal,
   task: WatchTask,
 ): Promise<void> {
-  const root = await realPath(projectFolder(source));
-  const ignored = new Set(await Promise.all(except.map(placeOf)));
+  // As in the events of a watched folder.
+  const root = realPath(projectFolder(source)) ?? projectFolder(source);
+  const ignored = new Set(except.map(placeWithoutLinks));
   // Names above the root are none of its own: a project may be below `node_modules`.
   const isIgnored = (path: string) =>
     ignored.has(resolve(path)) ||
@@ -68,7 +69,7 @@ export async function watchProject(
     noteChange(path);
   });
   watcher.on("error", sayUnwatched());
-  const isWatched = (path: string) => isBelow(root, path) && !isIgnored(path) && !isLink(path);
+  const isWatched = (path: string) => isBelow(root, path) && !isIgnored(path) && !linkStatOf(path)?.isSymbolicLink();
   const polled = new PolledFiles(noteChange);
   polled.add(further.filter((path) => !isWatched(resolve(path))));
   signal.addEventListener("abort", () => wake(), { once: true });
@@ -84,7 +85,7 @@ export async function watchProject(
         );
       }
       ({ promise: change, resolve: wake } = Promise.withResolvers<void>());
-      for (const path of unseen) if (existsSync(path)) unseen.delete(path);
+      for (const path of unseen) if (isThere(path)) unseen.delete(path);
       await task((paths) => polled.add(paths.filter((path) => !isWatched(path))));
       say("Watching for changes; press Ctrl+C to stop.");
     }
@@ -135,21 +136,7 @@ function sayUnwatched(): (error: unknown) => void {
 
 /** Whether the shell writes what this program says into the file: each report would be a change. */
 function isOwnOutput(path: string): boolean {
-  const found = statSync(path, { throwIfNoEntry: false });
+  const found = statOf(path);
   const outputs = [1, 2].map((fd) => fstatSync(fd));
   return found?.isFile() === true && outputs.some(({ dev, ino }) => dev === found.dev && ino === found.ino);
-}
-
-function isLink(path: string): boolean {
-  return lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true;
-}
-
-/** The path without links, as in the events of a watched folder; unchanged if nothing is there. */
-async function realPath(path: string): Promise<string> {
-  return realpath(path).catch(() => resolve(path));
-}
-
-/** The path of a file, with the links in its folder resolved. The file may be missing, or a link itself. */
-async function placeOf(file: string): Promise<string> {
-  return join(await realPath(dirname(resolve(file))), basename(file));
 }

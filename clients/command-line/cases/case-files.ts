@@ -2,12 +2,12 @@
  * The cases of a template, beside its source: `cases/invoice.json` is data, and `cases/invoice.expected/1.png` is the
  * first page expected from it. `options.json` beside the pages says how they were made, if not with the defaults.
  */
-import { lstat, mkdir, readdir, readFile, rm } from "node:fs/promises";
+import { mkdir, readdir, readFile, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import * as v from "valibot";
 import { PPI } from "../../../rules/output-options.ts";
 import { CommandError } from "../exit-codes.ts";
-import { isFile } from "../files/disk.ts";
+import { isFile, linkStatOf, namesIn } from "../files/disk.ts";
 import { readNamed } from "../files/folder.ts";
 import { writeWhole } from "../output-file.ts";
 import { type Project, pathBesideSource } from "../project/project.ts";
@@ -64,8 +64,8 @@ export async function readCases(project: Project): Promise<TemplateCase[]> {
 }
 
 /** In their order, with null for missing ones. @throws CommandError when one is not a file of the project */
-export async function readExpected({ expectedFolder, root }: TemplateCase): Promise<(Buffer | null)[]> {
-  const numbers = new Set(await numbersIn(expectedFolder));
+export function readExpected({ expectedFolder, root }: TemplateCase): (Buffer | null)[] {
+  const numbers = new Set(numbersIn(expectedFolder));
   const pages: (Buffer | null)[] = [];
   for (let number = 1; number <= Math.max(0, ...numbers); number++) {
     const path = join(expectedFolder, `${number}.png`);
@@ -95,8 +95,7 @@ export async function writeExpected(
   options: PageOptions,
 ): Promise<void> {
   for (const folder of [dirname(expectedFolder), expectedFolder]) {
-    const found = await lstat(folder).catch(() => null);
-    if (found?.isSymbolicLink()) {
+    if (linkStatOf(folder)?.isSymbolicLink()) {
       throw new CommandError(`${printableLine(folder)} is a link, so nothing was written there.`);
     }
   }
@@ -109,12 +108,13 @@ export async function writeExpected(
     const present = await readFile(path).catch(() => null);
     if (!present?.equals(page)) await writeWhole(path, page);
   }
-  for (const number of await numbersIn(expectedFolder)) {
+  for (const number of numbersIn(expectedFolder)) {
     if (number > pages.length) await rm(join(expectedFolder, `${number}.png`));
   }
 }
 
-async function numbersIn(folder: string): Promise<number[]> {
-  const names = await readdir(folder).catch(() => []);
-  return names.map((name) => Number(PAGE.exec(name)?.[1] ?? 0)).filter((number) => number > 0 && number <= MAX_PAGES);
+function numbersIn(folder: string): number[] {
+  return namesIn(folder)
+    .map((name) => Number(PAGE.exec(name)?.[1] ?? 0))
+    .filter((number) => number > 0 && number <= MAX_PAGES);
 }

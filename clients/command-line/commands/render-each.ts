@@ -19,7 +19,7 @@ import {
   type EachRunParts,
   type FailedDocument,
   failuresInLines,
-  isThere,
+  isMade,
   noneSucceeded,
   summarise,
 } from "../each/run.ts";
@@ -53,7 +53,7 @@ export async function renderEach(source: string, flags: RenderFlags, signal: Abo
   const { documents } = read;
   const project = await fitFiles(read.project, flags, flags.dryRun ? null : signal);
   await requireValidDocuments(project, each, documents, "sent");
-  await requireOwnFolders(template, { ...read, project });
+  requireOwnFolders(template, { ...read, project });
   const unwritable = await findUnwritable({ ...read, project }, flags.overwrite === true);
   const first = documents[0];
   if (flags.dryRun && first !== undefined) {
@@ -102,7 +102,7 @@ async function judgeDocuments(
       signal.throwIfAborted();
       progress.say(progressBar(index, documents.length));
       // What is there is neither made nor judged.
-      if (!overwrite && (await isThere(document.path))) continue;
+      if (!overwrite && isMade(document.path)) continue;
       const data = dataOf(document);
       const request = requestOf(project, data, output);
       const check = checkLocally(encodeRequest(request), constraints);

@@ -162,7 +162,7 @@ async function runCase(one: TemplateCase, project: Project, render: Renderer, fl
       await writeExpected(one, pages, pageOptions);
       return endCase(null, pages.length);
     }
-    const expected = await readExpected(one);
+    const expected = readExpected(one);
     if (expected.length === 0) return endCase("It has no expected pages: run the command with --update.");
     const { comparePages } = await import("../cases/compare-pages.ts");
     const differences = comparePages(expected, pages, flags.tolerance);

@@ -2,10 +2,9 @@
  * The documents of `--each`: a row of data for each, and a file name from it. The data may come from anywhere, so no two
  * rows write one file, and no link leads elsewhere.
  */
-import { lstatSync } from "node:fs";
-import { realpath } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import { CommandError } from "../exit-codes.ts";
+import { linkStatOf, realPath } from "../files/disk.ts";
 import { isBelow, projectFolder, readInput, STANDARD_INPUT } from "../files/folder.ts";
 import { requireFilePlace } from "../output-file.ts";
 import { describeCutPictures } from "../project/data-pictures.ts";
@@ -138,14 +137,14 @@ function rangesInWords(numbers: readonly number[]): string {
  *
  * @throws CommandError when a link leads the documents out of the project, or out of the folder that the caller named
  */
-export async function requireOwnFolders(template: string, { project, documents }: EachProject): Promise<void> {
+export function requireOwnFolders(template: string, { project, documents }: EachProject): void {
   const { root } = project;
   const named = resolve(dirname(`${template.split("{", 1)[0]}x`));
-  const realNamed = await realPlace(named);
-  const isOut = isBelow(root, named) && !isBelow(await realPlace(root), realNamed);
+  const realNamed = realPlace(named);
+  const isOut = isBelow(root, named) && !isBelow(realPlace(root), realNamed);
   let leading = isOut ? named : null;
   for (const folder of new Set(documents.map(({ path }) => dirname(resolve(path))))) {
-    if (isBelow(named, folder) && !isBelow(realNamed, await realPlace(folder))) leading ??= folder;
+    if (isBelow(named, folder) && !isBelow(realNamed, realPlace(folder))) leading ??= folder;
   }
   if (leading === null) return;
   const words = `--output: ${leading} is a link, or is below one, to another folder: nothing was sent.`;
@@ -157,22 +156,22 @@ export async function requireOwnFolders(template: string, { project, documents }
  * them, outside of it. @throws CommandError before anything is sent, also if no document can be written
  */
 export async function findUnwritable({ project, documents }: EachProject, overwrite: boolean) {
-  const root = await realPlace(project.root);
+  const root = realPlace(project.root);
   /** Folders that take a new file. */
   const folders = new Set<string>();
   const unwritable = new Map<EachDocument, CommandError>();
   for (const document of documents) {
     const { path } = document;
-    const found = lstatNow(path);
-    if (found?.isFile() ? !overwrite && found.size > 0 : found === undefined && folders.has(dirname(path))) continue;
+    const found = linkStatOf(path);
+    if (found?.isFile() ? !overwrite && found.size > 0 : found === null && folders.has(dirname(path))) continue;
     const obstacle = await obstacleTo(path);
     if (obstacle !== null) {
       unwritable.set(document, obstacle);
       continue;
     }
-    if (found === undefined) folders.add(dirname(path));
+    if (found === null) folders.add(dirname(path));
     const place = resolve(path);
-    if (!found?.isSymbolicLink() || !isBelow(project.root, place) || isBelow(root, await realPlace(place))) continue;
+    if (!found?.isSymbolicLink() || !isBelow(project.root, place) || isBelow(root, realPlace(place))) continue;
     throw new CommandError(
       printableLine(`--output: ${path} is a link that leads out of the project: nothing was sent.`),
     );
@@ -192,18 +191,9 @@ function obstacleTo(path: string): Promise<CommandError | null> {
   );
 }
 
-/** Undefined for what cannot be a path, too. */
-function lstatNow(path: string) {
-  try {
-    return lstatSync(path, { throwIfNoEntry: false });
-  } catch {
-    return undefined;
-  }
-}
-
 /** The path without links, as far as it exists. */
-async function realPlace(path: string): Promise<string> {
-  const real = await realpath(path).catch(() => null);
+function realPlace(path: string): string {
+  const real = realPath(path);
   if (real !== null || dirname(path) === path) return real ?? path;
-  return join(await realPlace(dirname(path)), basename(path));
+  return join(realPlace(dirname(path)), basename(path));
 }

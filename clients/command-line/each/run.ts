@@ -2,7 +2,6 @@
  * Renders the documents of `render --each`, as many at once as the service accepts. A document that exists is complete
  * (output-file.ts), so a run that was interrupted continues where it stopped.
  */
-import { stat } from "node:fs/promises";
 import {
   type RejectedRender,
   type RetryOptions,
@@ -14,6 +13,7 @@ import type { OutputOptions, RenderRequest } from "../../typescript/render-reque
 import { askedWaitSeconds, backoffSeconds, type Failure, wait, worthOf } from "../../typescript/retry.ts";
 import { type FinishDocument, InvalidEInvoiceError } from "../e-invoice.ts";
 import { CommandError, EXIT_CODES, type ExitCode, exitCodeOf } from "../exit-codes.ts";
+import { statOf } from "../files/disk.ts";
 import { deliverExamined, type ExaminedRender, MissingFontsError, requireUnseenFonts } from "../fonts/missing-fonts.ts";
 import { writeNamed } from "../output-file.ts";
 import { type Progress, progressBar } from "../progress.ts";
@@ -133,7 +133,7 @@ export class EachRun {
     signal.addEventListener("abort", onAbort, { once: true });
     const pending: EachDocument[] = [];
     for (const document of documents) {
-      if (!overwrite && (await isThere(document.path))) this.#present++;
+      if (!overwrite && isMade(document.path)) this.#present++;
       else if (!unwritable.has(document)) pending.push(document);
     }
     for (const document of pending) this.#pace.add(() => this.#attempt(document, 1, false));
@@ -371,7 +371,8 @@ export function noneSucceeded(failures: number, exitCode: ExitCode): CommandErro
   return new CommandError(`The first ${failures} documents all failed, so the rest were not sent.`, exitCode);
 }
 
-export async function isThere(path: string): Promise<boolean> {
-  const found = await stat(path).catch(() => null);
+/** Whether a document is there, and not empty. */
+export function isMade(path: string): boolean {
+  const found = statOf(path);
   return found?.isFile() === true && found.size > 0;
 }

@@ -109,6 +109,12 @@ async function readStream(stream: AsyncIterable<unknown>, shown: string): Promis
   return Buffer.concat(chunks);
 }
 
+/** The path of a file, with the links in its folder resolved. The file may be missing, or a link itself. */
+export function placeWithoutLinks(file: string): string {
+  const folder = dirname(resolve(file));
+  return join(realPath(folder) ?? folder, basename(file));
+}
+
 export function leadsToFileBelow(folder: string, link: string): boolean {
   const real = realPath(link);
   return real !== null && isBelow(realPath(folder) ?? folder, real) && isFile(real);

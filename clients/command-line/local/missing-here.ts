@@ -3,7 +3,6 @@
  * document may fail only here, or look different. Also what a document takes that the service may not give it.
  */
 import { isUtf8 } from "node:buffer";
-import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { Capabilities } from "../../../protocol/capabilities.ts";
 import type { Output } from "../../../rules/output-options.ts";
@@ -23,6 +22,7 @@ import { describeFontNotes, describeWebFonts, type WantedFonts } from "../../doc
 import { describeForeignObjects, describeSvgFamilies } from "../../document/fonts/svg-fonts.ts";
 import { isTypst } from "../../template/file-kinds.ts";
 import { hasName, parseTemplate } from "../../template/syntax-tree.ts";
+import { isThere } from "../files/disk.ts";
 import { suggestProjectFamily } from "../fonts/missing-fonts.ts";
 import { findPackage, howToProvide } from "../packages/package-folders.ts";
 import type { MissingPackage } from "../packages/packages.ts";
@@ -137,7 +137,7 @@ export async function compareWithService(
 /** Typst reports the first of them alone, but knows the names that a project computes. */
 function missingPackages({ diagnostics }: Compiled, { packages }: Project, { packagePath }: LocalSettings) {
   const isWithOperator = ({ spec: { namespace, name, version } }: MissingPackage) =>
-    packagePath !== null && existsSync(join(packagePath, namespace, name, version));
+    packagePath !== null && isThere(join(packagePath, namespace, name, version));
   const read = packages.missing.filter((one) => !isWithOperator(one)).map(({ name }) => name);
   return new Set([...diagnostics.flatMap((diagnostic) => missingPackageOf(diagnostic) ?? []), ...read]);
 }

@@ -1,10 +1,10 @@
 /** What compiles on this machine as the service does: Typst in its version, and the folders of its operator. */
-import { existsSync, statSync } from "node:fs";
 import { delimiter, dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { locateTypst } from "../../../typst/program-location.mjs";
 import { TYPST_VERSION, typstProblem } from "../../../typst/typst-release.mjs";
 import { CommandError } from "../exit-codes.ts";
+import { isFolder, isThere } from "../files/disk.ts";
 import { printableLine } from "../terminal.ts";
 
 interface CompileFlags {
@@ -34,7 +34,7 @@ function operatorFolders({ fontPath, packagePath }: CompileFlags) {
       ? [packagePath ?? SERVICE_PACKAGE_PATH ?? ""].filter((folder) => folder !== "")
       : folderOfCheckout("vendor/packages", "packages-lock.json");
   const requireFolder = (setting: string, folder: string): string => {
-    if (statSync(folder, { throwIfNoEntry: false })?.isDirectory()) return resolve(folder);
+    if (isFolder(folder)) return resolve(folder);
     throw new CommandError(printableLine(`${setting}: ${folder} is not a folder.`));
   };
   return {
@@ -48,7 +48,7 @@ function operatorFolders({ fontPath, packagePath }: CompileFlags) {
 function folderOfCheckout(name: string, lockName: string): string[] {
   for (const start of [process.cwd(), dirname(fileURLToPath(import.meta.url))]) {
     for (let folder = start; ; folder = dirname(folder)) {
-      if (existsSync(join(folder, name, lockName))) return [join(folder, name)];
+      if (isThere(join(folder, name, lockName))) return [join(folder, name)];
       if (folder === dirname(folder)) break;
     }
   }

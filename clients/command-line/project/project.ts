@@ -11,7 +11,7 @@ import { findUnusableFiles, type UnusableFile } from "../../document/unusable-fi
 import { usesData } from "../../template/data-use.ts";
 import { parseTemplate } from "../../template/syntax-tree.ts";
 import { isFile, isFolder, realPath } from "../files/disk.ts";
-import { byteOrderMarkNote, keyBelow, projectFolder, readNamed, utf8Text } from "../files/folder.ts";
+import { byteOrderMarkNote, keyBelow, placeWithoutLinks, projectFolder, readNamed, utf8Text } from "../files/folder.ts";
 import { IgnoreRules } from "../files/ignore-rules.ts";
 import { addPackages, isPackage, type ProjectPackages } from "../packages/packages.ts";
 import { printableLine } from "../terminal.ts";
@@ -218,11 +218,6 @@ function collectBelow(
     warnings: warnings.map(printableLine),
   };
   return { project, outside };
-}
-
-function placeWithoutLinks(file: string): string {
-  const folder = dirname(resolve(file));
-  return join(realPath(folder) ?? folder, basename(file));
 }
 
 function describeUnusableFiles(found: readonly UnusableFile[]): string[] {
