@@ -52,10 +52,9 @@ export function connectDraftBar({ store, keeper, tabs, notice, onExample }: Draf
     if (typeof folder === "string") notice(folder);
     else saveFile(archiveOf(folder), "application/zip", `${draftFileStem(store.draft)}.zip`);
   });
-  connectMenu(byId("examples-menu", HTMLDetailsElement));
   byId("examples", HTMLElement).append(
     ...EXAMPLE_TITLES.map(({ name, title }) =>
-      makeButton(title, { class: "menu-item medium" }, () => openExample(name, title)),
+      makeButton(title, { class: "menu-item medium", popovertarget: "examples" }, () => openExample(name, title)),
     ),
   );
   return ({ isFolder, files, skipped }) => {
@@ -72,23 +71,4 @@ export function connectDraftBar({ store, keeper, tabs, notice, onExample }: Draf
     const text = [isFolder ? "Project loaded." : `${SOURCE_PATH} is now the template.`, ...skipped].join(" ");
     void begin(isFolder ? project : merged, text, true);
   };
-}
-
-/** A menu of buttons in a `<details>`: it closes when one is chosen, at Escape, or when the focus or a click leaves. */
-function connectMenu(menu: HTMLDetailsElement): void {
-  const closeAndKeepFocus = () => {
-    menu.open = false;
-    menu.querySelector("summary")?.focus();
-  };
-  menu.addEventListener("keydown", ({ key }) => {
-    if (key === "Escape" && menu.open) closeAndKeepFocus();
-  });
-  menu.addEventListener("click", ({ target }) => {
-    if (target instanceof Element && target.closest("button") !== null) closeAndKeepFocus();
-  });
-  const closeIfOutside = (target: EventTarget | null) => {
-    if (target instanceof Node && !menu.contains(target)) menu.open = false;
-  };
-  addEventListener("pointerdown", ({ target }) => closeIfOutside(target));
-  menu.addEventListener("focusout", ({ relatedTarget }) => closeIfOutside(relatedTarget));
 }

@@ -135,7 +135,7 @@ export async function openFile(page: Page, key: string): Promise<void> {
 }
 
 export async function chooseExample(page: Page, title: string): Promise<void> {
-  await page.locator("#examples-menu summary").click();
+  await page.locator("#examples-button").click();
   await page.getByRole("button", { name: title, exact: true }).click();
 }
 

@@ -13,7 +13,6 @@ export type FileMark = Omit<EditorMark, "range">;
 
 export interface FileRowActions {
   rename(key: string): void;
-  replace(file: File): void;
   open(): void;
   remove(): void;
 }
@@ -22,7 +21,6 @@ export class FileRow {
   readonly element: HTMLLIElement;
   readonly #input = make("input", { type: "text", autocomplete: "off", spellcheck: "false" });
   readonly #open: HTMLButtonElement;
-  readonly #replace: HTMLButtonElement;
   readonly #remove: HTMLButtonElement;
   readonly #kind = make("span", { class: "notice" });
   readonly #size = make("span", { class: "file-size notice" });
@@ -30,19 +28,12 @@ export class FileRow {
   readonly #message = make("p", { class: "message" });
   #shown: FileContent | null = null;
 
-  constructor({ rename, replace, open, remove }: FileRowActions) {
+  constructor({ rename, open, remove }: FileRowActions) {
     this.#input.addEventListener("input", () => rename(this.#input.value));
     this.#open = makeButton("Open", { class: "link-button" }, open);
     this.#remove = makeButton("×", { class: "icon-button" }, remove);
-    const picker = make("input", { type: "file", hidden: "" });
-    picker.addEventListener("change", () => {
-      const [file] = picker.files ?? [];
-      if (file !== undefined) replace(file);
-      picker.value = "";
-    });
-    this.#replace = makeButton("Replace", { class: "link-button" }, () => picker.click());
-    const buttons = [this.#open, this.#replace, this.#kind, this.#size, this.#remove];
-    this.element = make("li", {}, this.#input, ...buttons, this.#families, this.#message, picker);
+    const buttons = [this.#open, this.#kind, this.#size, this.#remove];
+    this.element = make("li", {}, this.#input, ...buttons, this.#families, this.#message);
   }
 
   focus(): void {
@@ -57,7 +48,6 @@ export class FileRow {
     this.#input.setAttribute("aria-describedby", this.#message.id);
     this.#input.title = key;
     this.#open.setAttribute("aria-label", `Open ${key}`);
-    this.#replace.setAttribute("aria-label", `Replace ${key}`);
     this.#remove.setAttribute("aria-label", `Remove ${key}`);
     // Otherwise, the cursor would move to the end.
     if (this.#input.value !== key) this.#input.value = key;

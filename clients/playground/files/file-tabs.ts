@@ -1,4 +1,4 @@
-/** The open files, each in its own tab: text in an editor, images as pictures. */
+/** The open files, each in its own tab: text in an editor. */
 import { findUnusableFiles } from "../../document/unusable-files.ts";
 import { type DraftFile, FileContent } from "../drafts/draft.ts";
 import type { DraftStore } from "../drafts/draft-store.ts";
@@ -8,21 +8,11 @@ import { languageFor } from "../editor/languages.ts";
 import { make, makeButton } from "../page/elements.ts";
 import type { Tabs } from "../page/tabs.ts";
 
-const IMAGE_TYPES: Readonly<Record<string, string>> = {
-  png: "image/png",
-  jpg: "image/jpeg",
-  jpeg: "image/jpeg",
-  gif: "image/gif",
-  webp: "image/webp",
-  svg: "image/svg+xml",
-};
-
 interface OpenFile {
   readonly tab: HTMLElement;
   readonly panel: HTMLElement;
   shown: DraftFile;
   editor: CodeEditor | null;
-  picture: HTMLImageElement | null;
 }
 
 /** Follows the store: a renamed file keeps its tab, a removed one loses it. */
@@ -42,11 +32,8 @@ export class FileTabs {
         const current = store.draft.files.find((each) => each.id === id);
         if (current === undefined) this.#close(id);
         else if (current.key !== opened.shown.key) this.#show(opened, current);
-        else if (current !== opened.shown) {
-          // Its own editor has changed it.
-          opened.shown = current;
-          if (opened.picture !== null) drawPicture(opened.picture, current);
-        }
+        // Its own editor has changed it.
+        else opened.shown = current;
       }
     });
   }
@@ -75,7 +62,7 @@ export class FileTabs {
     const tabId = `${id}-tab`;
     const tab = make("button", { type: "button", class: "muted medium", role: "tab", id: tabId, "aria-controls": id });
     const panel = make("div", { class: "panel open-file stack", id, role: "tabpanel", "aria-labelledby": tabId });
-    const opened: OpenFile = { tab, panel, shown: file, editor: null, picture: null };
+    const opened: OpenFile = { tab, panel, shown: file, editor: null };
     this.#host.append(panel);
     this.#opened.set(file.id, opened);
     this.#show(opened, file);
@@ -84,7 +71,8 @@ export class FileTabs {
   }
 
   #show(opened: OpenFile, file: DraftFile): void {
-    release(opened);
+    opened.editor?.destroy();
+    opened.editor = null;
     const { id, key, content } = file;
     const closeLabel = { class: "link-button", "aria-label": `Close ${key}` };
     const bar = make(
@@ -96,13 +84,8 @@ export class FileTabs {
     opened.shown = file;
     opened.tab.textContent = key;
     opened.panel.replaceChildren(bar);
-    if (imageType(key) !== undefined) {
-      opened.picture = make("img", { alt: `The file ${key}`, class: "file-picture" });
-      drawPicture(opened.picture, file);
-      opened.panel.append(opened.picture);
-    }
     if (typeof content.value === "string") opened.editor = this.#makeEditor(opened, content.value);
-    else if (opened.picture === null) opened.panel.append(make("p", { class: "notice" }, describeBinary(file)));
+    else opened.panel.append(make("p", { class: "notice" }, describeBinary(file)));
   }
 
   #makeEditor({ panel, shown: { id, key } }: OpenFile, text: string): CodeEditor {
@@ -134,29 +117,12 @@ export class FileTabs {
     if (file === undefined) return;
     this.#opened.delete(id);
     this.#tabs.remove(file.tab);
-    release(file);
+    file.editor?.destroy();
     file.panel.remove();
   }
-}
-
-function release(file: OpenFile): void {
-  file.editor?.destroy();
-  if (file.picture !== null) URL.revokeObjectURL(file.picture.src);
-  file.editor = null;
-  file.picture = null;
-}
-
-function drawPicture(picture: HTMLImageElement, { key, content }: DraftFile): void {
-  URL.revokeObjectURL(picture.src);
-  picture.src = URL.createObjectURL(new Blob([content.bytes()], { type: imageType(key) ?? "" }));
 }
 
 function describeBinary({ key, content }: DraftFile): string {
   const [unusable] = findUnusableFiles([{ key, bytes: content.bytes() }]);
   return `This file ${unusable?.message ?? "is not text, so it cannot be edited here."}`;
-}
-
-function imageType(key: string): string | undefined {
-  const extension = key.slice(key.lastIndexOf(".") + 1).toLowerCase();
-  return Object.hasOwn(IMAGE_TYPES, extension) ? IMAGE_TYPES[extension] : undefined;
 }

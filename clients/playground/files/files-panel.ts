@@ -125,7 +125,7 @@ export class FilesPanel {
       if (better !== key) remedies.push({ label: `Rename to ${better}`, accept: () => this.#rename(id, better) });
       const text = mark === null ? null : textOfOldEncoding(key, content);
       if (text !== null) {
-        remedies.push({ label: "Convert it to UTF-8", accept: () => this.#setContent(id, new FileContent(text)) });
+        remedies.push({ label: "Convert it to UTF-8", accept: () => this.#setText(id, key, text) });
       }
       this.#rows.get(id)?.mark(mark, remedies);
     }
@@ -159,7 +159,6 @@ export class FilesPanel {
   #makeRow(id: number): FileRow {
     return new FileRow({
       rename: (key) => this.#rename(id, key),
-      replace: (file) => void this.#replaceContent(id, file),
       open: () => {
         const file = this.#store.draft.files.find((each) => each.id === id);
         if (file !== undefined) this.#options.onOpen(file);
@@ -172,23 +171,9 @@ export class FilesPanel {
     this.#store.edit({ files: this.#store.draft.files.map((file) => (file.id === id ? { ...file, key } : file)) });
   }
 
-  #setContent(id: number, content: FileContent): void {
-    const change = (file: DraftFile) => (file.id === id ? draftFile(file.key, content) : file);
-    const key = this.#store.draft.files.find((file) => file.id === id)?.key ?? "";
+  #setText(id: number, key: string, text: string): void {
+    const change = (file: DraftFile) => (file.id === id ? draftFile(key, new FileContent(text)) : file);
     this.#replace(this.#store.draft.files.map(change), `${key} replaced.`);
-  }
-
-  async #replaceContent(id: number, file: File): Promise<void> {
-    const key = this.#store.draft.files.find((each) => each.id === id)?.key;
-    if (key === undefined) return;
-    const read = await readFiles({ isFolder: false, files: [{ path: key, file }] }, this.#options.limits());
-    const [first] = read.files;
-    if (first !== undefined) this.#setContent(id, FileContent.ofBytes(first.bytes));
-    else {
-      const [photo] = read.photos;
-      const offers = photo && [{ label: `Scale ${key} down`, accept: () => void this.#addScaledDown(photo) }];
-      this.#notice(read.skipped.join(" "), null, offers);
-    }
   }
 
   #remove(id: number): void {

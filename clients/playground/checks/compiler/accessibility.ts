@@ -62,10 +62,10 @@ export function accessibilityFindings(
   return [
     ...(title.trim() === "" ? [{ ...START, message: NO_TITLE }] : []),
     ...findStoppedElements(compile(ALTERNATIVE_TEXTS))
-      .filter((place) => !mayBeUnread(project, place))
+      .filter((place) => !mayBeIn(UNREAD, project, place))
       .map(({ stopped: _, ...place }) => ({ ...place, message: NO_ALT })),
     ...findStoppedElements(compile(STRUCTURE))
-      .filter(({ stopped, ...place }) => !stopped.startsWith("link in a margin") || isMarginal(project, place))
+      .filter(({ stopped, ...place }) => !stopped.startsWith("link in a margin") || mayBeIn(NO_CALLS, project, place))
       .map(({ stopped, ...place }) => ({ ...place, message: stopped.startsWith("link") ? LINK : HEADING_LEVEL })),
   ];
 }
@@ -80,16 +80,19 @@ const LINK = "PDF/UA-1 forbids links in headers, footers and other artifacts: pu
 const MARGINAL: ReadonlySet<string> = new Set(["header", "footer", "background", "foreground"]);
 /** Content that is measured or hidden is not in the document, and artifacts are not read out. */
 const UNREAD: ReadonlySet<string> = new Set(["measure", "hide", "artifact"]);
+const NO_CALLS: ReadonlySet<string> = new Set();
 
-/** Whether an element may be in what is not read out: as its own text says, or by a definition that may be used there. */
-function mayBeUnread(project: CompilerProject, place: FileRange): boolean {
-  const { template, around } = surroundingsOf(project, place);
-  const isUnread = around.some((node) => node.kind === "FuncCall" && UNREAD.has(calledName(template, node)));
-  return isUnread || isMarginal(project, place);
-}
-
-function isMarginal(project: CompilerProject, place: FileRange): boolean {
-  const { template, around } = surroundingsOf(project, place);
+/**
+ * Whether an element may be in what is not read out: in one of these calls, in a margin, or in a definition, where a
+ * margin may use it.
+ */
+function mayBeIn(calls: ReadonlySet<string>, project: CompilerProject, place: FileRange): boolean {
+  const template = parseTemplate(textOf(project, place.key));
+  const { from } = offsetsOf(template.text, place);
+  const around = nodesOf(template, "FuncCall", "Named", "LetBinding").filter(
+    ({ start, end }) => start <= from && from < end,
+  );
+  if (around.some((node) => node.kind === "FuncCall" && calls.has(calledName(template, node)))) return true;
   if (around.some((node) => isMargin(template, node))) return true;
   if (!around.some(({ kind }) => kind === "LetBinding")) return false;
   const keys = [null, ...project.files.map(({ key }) => key).filter((key) => key.endsWith(".typ"))];
@@ -99,17 +102,6 @@ function isMarginal(project: CompilerProject, place: FileRange): boolean {
 
 function isMargin(template: Template, { kind, children: [name] }: SyntaxNode): boolean {
   return kind === "Named" && name !== undefined && MARGINAL.has(textIn(template, name));
-}
-
-/** The nodes in which an element is, from the outermost. */
-function surroundingsOf(project: CompilerProject, place: FileRange) {
-  const text = textOf(project, place.key);
-  const template = parseTemplate(text);
-  const { from } = offsetsOf(text, place);
-  const around = nodesOf(template, "FuncCall", "Named", "LetBinding").filter(
-    ({ start, end }) => start <= from && from < end,
-  );
-  return { template, around };
 }
 
 /** Where a rule has stopped: a hint after the error has the place, because the error itself is in the rule. */
