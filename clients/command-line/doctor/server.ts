@@ -93,8 +93,8 @@ const ALWAYS_SENT = { "Accept-Encoding": "identity", "User-Agent": "document-ren
 
 function connectionFault(thrown: unknown): NoAnswer {
   const { code, error } = innermostCause(thrown);
-  const known = code === "" ? (error?.name ?? String(thrown)) : code;
-  return noAnswer(connectionFaultOf(known).id, known);
+  const { name, message } = error ?? { name: "", message: String(thrown) };
+  return noAnswer(connectionFaultOf(code === "" ? name : code).id, code === "" ? message : code);
 }
 
 function noAnswer(fault: AnswerFault, seen: string): NoAnswer {

@@ -6,7 +6,6 @@ import {
   type RenderRequest,
   ServiceClient,
   type ServiceClientOptions,
-  type ServiceProblem,
   type StoredConstraints,
   textFile,
 } from "../../../clients/typescript/client.ts";
@@ -40,12 +39,6 @@ function makeWatchedClient(options: Partial<ServiceClientOptions> = {}) {
     },
   });
   return { client, sent, statuses };
-}
-
-async function problemOf(client: ServiceClient, request: RenderRequest): Promise<ServiceProblem> {
-  const result = await client.render(request);
-  if (result.ok) throw new Error("the request was rendered");
-  return result.problem;
 }
 
 describe("a rendered file", () => {
@@ -84,12 +77,6 @@ describe("a rendered file", () => {
 });
 
 describe("data as JSON text", () => {
-  it("keeps the digits of integers that a double cannot hold", async () => {
-    const source = '#assert.eq(str(data.id), "9007199254740993")';
-    const result = await makeClient().render({ source, data: jsonText('{"id": 9007199254740993}') });
-    expect(result).toMatchObject({ ok: true });
-  });
-
   it("must be JSON, so that it cannot reach into the request around it", () => {
     expect(() => jsonText('1,"output":{"format":"png"}')).toThrow(SyntaxError);
     expect(() => jsonText("")).toThrow(SyntaxError);
@@ -193,12 +180,6 @@ describe("a problem of the service", () => {
     expect(await client.render({ source: "x" })).toMatchObject({ ok: false, checkedLocally: false, problem });
     expect(await client.check({ source: "x" })).toMatchObject({ verdict: "unavailable", problem });
     expect(await client.constraints()).toMatchObject({ ok: false, problem });
-  });
-
-  it("is not_found if nothing is served at the path of the URL", async () => {
-    const client = makeClient({ url: new URL("elsewhere", service.edge.url) });
-    const problem = await problemOf(client, { source: "x" });
-    expect(problem).toMatchObject({ code: "not_found", instance: expect.stringContaining("/elsewhere/v1/render#") });
   });
 });
 
