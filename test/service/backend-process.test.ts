@@ -12,6 +12,7 @@ import { ENDLESS, NO_TIME_LIMIT } from "../support/backend/bombs.ts";
 import { makeFakeTypst, VERSION_ANSWER, waitFor, writtenPids } from "../support/backend/fake-typst.ts";
 import { processesOf, typstProcessesOf } from "../support/backend/processes.ts";
 import { projectsIn, renderInit } from "../support/backend/test-backend.ts";
+import { listenOnLoopback } from "../support/loopback-server.ts";
 import { backendRenderHead, declared, RawConnection, sendWithoutReading } from "../support/service/raw-connection.ts";
 import { backendEnvironment } from "../support/service/test-service.ts";
 import { makeTemporaryFolder } from "../support/temporary-folder.ts";
@@ -95,6 +96,13 @@ describe("the backend does not start", () => {
   it("with another Typst", async () => {
     const typst = await makeFakeTypst('echo "typst 0.14.2 (abcdef)"');
     await expectRefusedStart({ SERVICE_TYPST_BIN: typst.path }, /Typst 0\.15\.1 .*0\.14\.2/);
+  });
+
+  it("on a port in use", async () => {
+    const server = createServer();
+    const { port } = await listenOnLoopback(server);
+    onTestFinished(() => void server.close());
+    await expectRefusedStart({ SERVICE_PORT: port }, new RegExp(`port.*${port}.*SERVICE_PORT`));
   });
 
   it("in the work directory of a running one, which is not disturbed by the attempt", async () => {

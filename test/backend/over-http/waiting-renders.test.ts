@@ -95,6 +95,22 @@ describe("renders beyond the cap", () => {
 });
 
 describe("a client that leaves", () => {
+  it("while it waits frees its place and is never rendered", async () => {
+    const { backend, typst } = await heldBackend();
+    const leaving = new AbortController();
+    const { answer: held } = await enqueue(backend, "held");
+    const { answer: left } = await enqueue(backend, "left", leaving.signal);
+    const { answer: stays } = await enqueue(backend, "stays");
+    leaving.abort();
+    await expect(left).rejects.toThrow();
+    await expect.poll(() => waiting(backend)).toBe(1);
+    await typst.signal("go");
+    expect([(await held).status, (await stays).status]).toEqual([200, 200]);
+    expect(await typst.read("served")).toBe("held\nstays\n");
+    expect(await backend.metric("service_render_requests_total", { outcome: "client_gone" })).toBe(1);
+    await expect.poll(() => backend.projects()).toEqual([]);
+  });
+
   it("during its render stops Typst and frees the slot for the next client", async () => {
     const { backend, typst } = await heldBackend();
     const leaving = new AbortController();

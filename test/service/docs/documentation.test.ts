@@ -315,4 +315,18 @@ describe("the commands", () => {
     const made = /-o (\S+)/.exec(text)?.[1];
     expect(made === undefined ? run.stdout.length : (await readFile(join(folder, made))).length).toBeGreaterThan(20);
   });
+
+  it("that this test does not run exist", async () => {
+    const read = async (path: string): Promise<Record<string, Record<string, string>>> =>
+      JSON.parse(await readPage(path));
+    const { scripts } = await read("package.json");
+    const { devDependencies } = await read("test/package.json");
+    const { bin } = await read("clients/command-line/package.json");
+    const programs = { ...devDependencies, ...bin };
+    for (const [page, text] of Object.entries(PAGES)) {
+      for (const [, name = ""] of text.matchAll(/npm run ([\w:]+)/g)) expect(scripts, page).toHaveProperty([name]);
+      for (const [, name = ""] of text.matchAll(/npx ([\w-]+)/g)) expect(programs, page).toHaveProperty([name]);
+      for (const [, path = ""] of text.matchAll(/node ((?:scripts|backend)\/[\w/.-]+)/g)) await readPage(path);
+    }
+  });
 });
