@@ -3,6 +3,7 @@
  * environment, all by the backend's own code. Only the sandbox and its limits on memory and processor time are missing,
  * so compile only templates that you would open.
  */
+import { execFile } from "node:child_process";
 import { mkdir, mkdtemp, readdir, readFile, realpath, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -177,7 +178,7 @@ async function compileIn(work: string, compilation: CompileInput, signal: AbortS
     renderArguments(settings, paths, command, { diagnosticFormat: "human" }),
     signal,
   );
-  const said = rewriteDiagnostics(Buffer.from(ended.stderr).toString("utf8"), project, root);
+  const said = rewriteDiagnostics(ended.stderr.toString("utf8"), project, root);
   const { text, undisplayable } = joinUndisplayable(addHints(said, data?.text ?? "").trimEnd());
   const diagnostics = parseDiagnostics(text);
   const { use } = ended;
@@ -189,7 +190,7 @@ async function compileIn(work: string, compilation: CompileInput, signal: AbortS
     const { detail, code } = renderTimeout("wall_clock", RENDER_TIMEOUT_SECONDS, RENDER_TIMEOUT_SECONDS);
     return fail(detail, code);
   }
-  if (ended.signal !== undefined && !ended.isMaxBuffer) return fail(`Typst was killed by the signal ${ended.signal}.`);
+  if (ended.signal !== null) return fail(`Typst was killed by the signal ${ended.signal}.`);
   const written = await readOutput(ended, outputDirectory, compilation);
   const pdf = finishedPdfOf(output);
   pdf?.push(ended.stdout);
@@ -198,7 +199,7 @@ async function compileIn(work: string, compilation: CompileInput, signal: AbortS
   if (verdict.kind === "unclear") {
     const onePage = onePageArguments(settings, paths, command, verdict.page);
     const { exitCode, stdout } = await runTypst(compilation, root, onePage, signal);
-    verdict = verdict.decide(foundPage(exitCode ?? null, stdout.length));
+    verdict = verdict.decide(foundPage(exitCode, stdout.length));
   }
   if (verdict.kind === "file") return { ...failed, ok: true, exitCode: EXIT_CODES.success, files: written.files };
   if (verdict === REFUSED_BY_TYPST) return fail(null);
@@ -208,13 +209,9 @@ async function compileIn(work: string, compilation: CompileInput, signal: AbortS
 }
 
 /** The files as the service delivers them. Nothing over a limit is read. */
-async function readOutput(
-  { exitCode, stdout }: { readonly exitCode?: number | undefined; readonly stdout: Uint8Array },
-  folder: string | null,
-  { output, limits }: CompileInput,
-) {
+async function readOutput({ exitCode, stdout }: TypstRun, folder: string | null, { output, limits }: CompileInput) {
   if (folder === null || exitCode !== 0) {
-    const file = completeWhole(output, Buffer.from(stdout));
+    const file = completeWhole(output, stdout);
     return { files: [file], outputBytes: Math.max(stdout.length, file.length), pageCount: null };
   }
   // Typst names each file by the number of its page.
@@ -251,31 +248,48 @@ async function layOut(project: Project, data: DataText | null, root: string): Pr
   }
 }
 
+interface TypstRun {
+  /** Null if it was killed. */
+  readonly exitCode: number | null;
+  readonly signal: NodeJS.Signals | null;
+  readonly timedOut: boolean;
+  readonly stdout: Buffer;
+  readonly stderr: Buffer;
+  readonly use: TypstUse | null;
+}
+
 async function runTypst(
   { project, local, limits }: CompileInput,
   root: string,
   typstArguments: readonly string[],
   signal: AbortSignal,
-) {
-  const { execa } = await import("execa");
-  const running = execa(local.typstPath, typstArguments, {
+): Promise<TypstRun> {
+  const { promise, resolve, reject } = Promise.withResolvers<Omit<TypstRun, "use">>();
+  const options = {
     cwd: root,
     env: UNCONFINED_ENVIRONMENT,
-    extendEnv: false,
-    input: Buffer.concat(programText(sentTexts(project).source)),
     encoding: "buffer",
-    maxBuffer: { stdout: limits.max_output_bytes + 1, stderr: MAX_DIAGNOSTICS_BYTES },
-    stripFinalNewline: false,
+    maxBuffer: Math.max(limits.max_output_bytes + 1, MAX_DIAGNOSTICS_BYTES),
     timeout: RENDER_TIMEOUT_SECONDS * 1000,
     killSignal: "SIGKILL",
-    cancelSignal: signal,
-    reject: false,
+    signal,
+  } as const;
+  const running = execFile(local.typstPath, [...typstArguments], options, (error, stdout, stderr) => {
+    const isTooMuch = error?.code === "ERR_CHILD_PROCESS_STDIO_MAXBUFFER";
+    if (typeof error?.code === "string" && !isTooMuch) {
+      reject(new CommandError(`Typst could not be started: ${error.message}`));
+      return;
+    }
+    const exitCode = error === null ? 0 : typeof error.code === "number" ? error.code : null;
+    const timedOut = error?.killed === true && !isTooMuch;
+    resolve({ exitCode, signal: isTooMuch ? null : (error?.signal ?? null), timedOut, stdout, stderr });
   });
+  // Typst may end before it has read all of it.
+  running.stdin?.on("error", () => {}).end(Buffer.concat(programText(sentTexts(project).source)));
   const endWatch = watchUse(running.pid);
-  const ended = await running.finally(endWatch);
-  signal.throwIfAborted();
-  if (ended.exitCode === undefined && ended.signal === undefined && !ended.timedOut) {
-    throw new CommandError(`Typst could not be started: ${ended.shortMessage ?? ""}`);
-  }
+  const ended = await promise.finally(() => {
+    endWatch();
+    signal.throwIfAborted();
+  });
   return { ...ended, use: endWatch() };
 }
