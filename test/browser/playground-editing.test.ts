@@ -64,9 +64,17 @@ describe("an editor", () => {
     await page.keyboard.press("Control+End");
     await page.keyboard.type("*typed*");
     await expect.poll(() => strong.last().evaluate((part) => getComputedStyle(part).fontWeight)).toBe("700");
-    await addFiles(page, { "a.typ": "= Heading" });
+    const heading = (name: string) => fileEditor(page, name).locator("span", { hasText: "= Heading" });
+    const atLimit = `= Heading\n${"//\n".repeat(66_663)}/`;
+    await addFiles(page, { "a.typ": atLimit, "long.typ": `${atLimit}/` });
     await openFile(page, "a.typ");
-    await expect.poll(() => fileEditor(page, "a.typ").locator("span", { hasText: "= Heading" }).count()).toBe(1);
+    await expect.poll(() => heading("a.typ").count()).toBe(1);
+    // Its colours would have come before those of the file that is opened after it.
+    await openFile(page, "long.typ");
+    await openFile(page, "a.typ");
+    await expect.poll(() => heading("a.typ").count()).toBe(1);
+    await openFile(page, "long.typ");
+    expect(await heading("long.typ").count()).toBe(0);
   });
 
   it("can find, replace and go to a line", async ({ page }) => {

@@ -7,6 +7,8 @@ import { editorHighlighting } from "./editor-theme.ts";
 import type { Colour, ColouredRange } from "./typst-colours.ts";
 
 const MAX_READ_MILLISECONDS = 10_000;
+/** In UTF-16 code units. Each edit has the whole text read, and all its colours sent. */
+const MAX_COLOURED_LENGTH = 200_000;
 
 const worker = new TimedWorker<string, readonly ColouredRange[]>(
   "playground/template-worker.js",
@@ -35,6 +37,10 @@ class Colouring {
 
   async #colour(view: EditorView): Promise<void> {
     const { doc } = view.state;
+    if (doc.length > MAX_COLOURED_LENGTH) {
+      this.decorations = Decoration.none;
+      return;
+    }
     const asked = line.then(() => (view.state.doc === doc ? worker.ask(doc.toString()) : null));
     line = asked;
     const answer = await asked;

@@ -58,7 +58,7 @@ describe("a lookup", () => {
       await clock.wait(5000);
       return records(`${service}.x`);
     });
-    pool.renew();
+    void pool.renew();
     await clock.pass(4000);
     expect([pool.renew().length, asked]).toEqual([2, ["a", "b"]]);
     await clock.pass(2000);
