@@ -67,6 +67,7 @@ function idleService(): Series {
       [`service_processes_max${own}`, 500],
       [`service_limits_mismatches_total${own}`, 0],
       [`service_trace_spans_lost_total${own}`, 0],
+      [`service_log_lines_dropped_total${own}`, 0],
     ];
   });
   const causes = ["wall_clock", "writing_files", "processor_time"].map((cause) => [timeouts(cause), 0] as const);
@@ -375,6 +376,12 @@ const CASES: readonly Case[] = [
     30,
     { [`service_trace_spans_lost_total${FIRST}`]: "0+7x120" },
     ["TracesAreLost", ONE],
+  ],
+  [
+    "log lines that nobody has read for five minutes",
+    16,
+    { [`service_log_lines_dropped_total${FIRST}`]: "0x10 1+9x110" },
+    ["LogLinesAreLost", ONE],
   ],
 ];
 
