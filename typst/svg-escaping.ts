@@ -28,8 +28,11 @@ import { type SvgColor, svgColorOf } from "./svg-colors.ts";
 const LINK_SCHEMES: readonly string[] = ["http", "https", "mailto", "tel"];
 const LONGEST_SCHEME = Math.max(...LINK_SCHEMES.map(({ length }) => length));
 
-/** Markup that stays but for these. */
-const REPLACED: Readonly<Record<string, string>> = { "\0": "g", "<symbol ": "<g ", "</symbol>": "</g>" };
+/**
+ * Markup that stays but for these. None becomes shorter: what is within the limit when it is finished was so as Typst wrote it,
+ * and `check` and the service judge alike.
+ */
+const REPLACED: Readonly<Record<string, string>> = { "\0": "g", "<symbol ": "<g      ", "</symbol>": "</g     >" };
 
 /** By what begins a paint: what begins its opacity. */
 const OPACITIES: Readonly<Record<string, string>> = {

@@ -49,7 +49,8 @@ function rewrittenPlainPage(svg: Buffer): Buffer {
         return opacity === null ? attribute : `${attribute} ${name}-opacity="${opacity}"`;
       },
     )
-    .replace(/<(\/?)symbol\b/g, "<$1g");
+    .replace(/<symbol /g, "<g      ")
+    .replace(/<\/symbol>/g, "</g     >");
   return Buffer.from(rewritten, "latin1");
 }
 
