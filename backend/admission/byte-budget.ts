@@ -1,7 +1,6 @@
 /** A budget of bytes. One caller always leaves as much of it as one request of another can need. */
 
 export interface Reservation {
-  readonly bytes: number;
   /** @returns whether there was room; if not, the reservation stays as it was. */
   resize(bytes: number): boolean;
   /** Whether it is the caller's share that leaves no room for this, however much others hold. */
@@ -39,9 +38,6 @@ export class ByteBudget {
       return true;
     };
     return {
-      get bytes() {
-        return held;
-      },
       resize,
       isOverShare: (bytes) => this.#callerBytes(caller) + bytes - held > this.#maxBytesPerCaller,
       release: () => {

@@ -110,7 +110,7 @@ describe.skipIf(obstacle !== "")(`in a container (skipped ${obstacle})`, () => {
     await expect.poll(container.log, { timeout: 20_000 }).toContain("Process 1 (");
     let rendered = 0;
     for (; rendered < RENDERS && (await container.get("/ready")).status === 200; rendered++) {
-      expect((await renderMany(container, 1)).rendered).toBe(1);
+      expect(await renderMany(container, 1)).toEqual({ rendered: 1, cause: "" });
     }
     expect(rendered).toBeLessThan(RENDERS);
     const { detail } = await expectProblem(await container.get("/ready"), "service_unavailable");
