@@ -12,7 +12,7 @@ export interface ProcessUse {
 /** Control groups are nested by the machine, its init, the container's engine and its pods: fewer than ten levels. */
 const MAX_CONTROL_GROUPS = 32;
 
-/** A scrape asks twice. */
+/** For scrapes, which ask twice. */
 const COUNT_LASTS_MILLISECONDS = 1000;
 
 export class ProcessLimits {
@@ -31,11 +31,14 @@ export class ProcessLimits {
     return this.#tightest(this.#readOwnTasks());
   }
 
-  /** Null if there is certainly room for so many more; otherwise the limit that may leave less. */
+  /**
+   * Null if there is certainly room for so many more; otherwise the limit that may leave less. By a count of now: in a second,
+   * short renders can leave more processes than a backend keeps room for.
+   */
   findShortage(needed: number): ProcessUse | null {
     // The processes of all users are an upper bound that the kernel keeps. To count those of one, each is looked at.
     const mayLack = this.#maxOfUser - countAllTasks() < needed;
-    const tightest = this.#tightest(mayLack ? this.#readOwnTasks() : 0);
+    const tightest = this.#tightest(mayLack ? this.#countAnew() : 0);
     return tightest !== null && tightest.max - tightest.used < needed ? tightest : null;
   }
 
@@ -51,9 +54,12 @@ export class ProcessLimits {
 
   #readOwnTasks(): number {
     if (!Number.isFinite(this.#maxOfUser)) return 0;
-    const now = performance.now();
-    if (now - this.#ownTasks.countedAt > COUNT_LASTS_MILLISECONDS)
-      this.#ownTasks = { count: countOwnTasks(), countedAt: now };
+    const { count, countedAt } = this.#ownTasks;
+    return performance.now() - countedAt > COUNT_LASTS_MILLISECONDS ? this.#countAnew() : count;
+  }
+
+  #countAnew(): number {
+    this.#ownTasks = { count: countOwnTasks(), countedAt: performance.now() };
     return this.#ownTasks.count;
   }
 }
