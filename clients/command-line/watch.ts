@@ -49,7 +49,6 @@ export async function watchProject(
   // A link may lead to a folder of any size.
   const watcher = watch(root, { ignoreInitial: true, followSymlinks: false, ignored: isIgnored });
   let { promise: change, resolve: wake } = Promise.withResolvers<void>();
-  wake();
   let settling: NodeJS.Timeout | undefined;
   let isRootGone = false;
   /** Editors write a file under another name, which is gone before a run could have seen it. */
@@ -76,7 +75,6 @@ export async function watchProject(
   try {
     await runInterruptible(() => new Promise<void>((ready) => watcher.once("ready", ready)));
     for (;;) {
-      await runInterruptible(() => change);
       if (signal.aborted) return;
       // A folder that comes to its place later would not be watched.
       if (isRootGone) {
@@ -87,7 +85,10 @@ export async function watchProject(
       ({ promise: change, resolve: wake } = Promise.withResolvers<void>());
       for (const path of unseen) if (isThere(path)) unseen.delete(path);
       await task((paths) => polled.add(paths.filter((path) => !isWatched(path))));
-      say("Watching for changes; press Ctrl+C to stop.");
+      await runInterruptible(() => {
+        say("Watching for changes; press Ctrl+C to stop.");
+        return change;
+      });
     }
   } finally {
     clearTimeout(settling);
