@@ -32,6 +32,7 @@ export interface Prerequisites {
   readonly launcher: Launcher;
   readonly tracing: OtlpTracing | null;
   readonly logOutput: LogOutput;
+  readonly followsCrash: boolean;
 }
 
 export interface ServiceParts extends RenderResources {
@@ -54,7 +55,7 @@ export function readLoad({ settings, queue, stage }: ServiceParts): BackendLoad 
 }
 
 export function openParts(prerequisites: Prerequisites, log: FastifyBaseLogger): ServiceParts {
-  const { settings, sandbox, launcher, tracing, logOutput } = prerequisites;
+  const { settings, sandbox, launcher, tracing, logOutput, followsCrash } = prerequisites;
   const { workDirectory, limits, maxConcurrentRenders: slots } = settings;
   const queue = new RenderQueue({
     slots,
@@ -87,7 +88,7 @@ export function openParts(prerequisites: Prerequisites, log: FastifyBaseLogger):
   });
   const metrics = new RenderMetrics({
     ...budgets,
-    ...{ queue, warmPool, deliveries, slots, workDirectory, machineWatch, capabilities },
+    ...{ queue, warmPool, deliveries, slots, workDirectory, machineWatch, capabilities, followsCrash },
     lostSpans: () => tracing?.lostSpans ?? 0,
     droppedLogLines: () => logOutput.droppedLines,
     sandboxMode: sandbox.mode,

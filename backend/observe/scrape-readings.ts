@@ -22,6 +22,7 @@ export interface MetricSources {
   readonly droppedLogLines: () => number;
   readonly sandboxMode: SandboxMode;
   readonly capabilities: { readonly digest: string | null };
+  readonly followsCrash: boolean;
 }
 
 type Reading = readonly [name: string, help: string, read: () => number | Promise<number>];
@@ -33,6 +34,7 @@ const gaugesOf = (sources: MetricSources): readonly Reading[] => {
   const freeBytes = () => freeDiskBytes(sources.workDirectory).catch(() => 0);
   // biome-ignore format: a table.
   return [
+    ["service_backend_follows_crash", "1 if the backend before this one was killed, or its machine.", () => Number(sources.followsCrash)],
     ["service_render_slots", "Renders that may run at once.", () => sources.slots],
     ["service_renders_running", "Renders that run now.", () => queue.running],
     ["service_renders_waiting", "Requests that wait for a slot now.", () => queue.waiting],

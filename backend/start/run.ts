@@ -66,7 +66,10 @@ async function start(onStopSignal: OnStopSignal): Promise<void> {
     announceStep("trying the sandbox");
     const { sandbox, message } = await chooseSandbox(settings, launcher);
     const tracing = await openTracing(settings, (text) => say(backend, "warn", text));
-    const backend = buildRenderService({ settings, sandbox, launcher, tracing, logOutput: LOG_OUTPUT });
+    const backend = buildRenderService({
+      ...{ settings, sandbox, launcher, tracing, logOutput: LOG_OUTPUT },
+      followsCrash: claim.followsCrash,
+    });
     if (message !== null) say(backend, "warn", message);
     // From here on, the backend watches the claim that is there now.
     await claim.expectHeld();

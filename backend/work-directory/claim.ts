@@ -3,6 +3,7 @@
  * holds anything else, the setting names the wrong one: nothing in it is touched.
  */
 import { once } from "node:events";
+import { existsSync } from "node:fs";
 import { chmod, mkdir, readdir, rm, rmdir, stat } from "node:fs/promises";
 import { connect, createServer } from "node:net";
 import { basename, join } from "node:path";
@@ -33,6 +34,7 @@ export async function prepareWorkDirectory(workDirectory: string) {
   // A socket accepts connections exactly as long as its process lives. A process id in a file outlives a crash.
   const claimPath = workDirectoryPath(workDirectory, "claim");
   if (await hasListener(claimPath)) throw takenDirectory(workDirectory);
+  const followsCrash = existsSync(claimPath);
   killStrayProcesses((argument) => argument.startsWith(join(workDirectory, RENDER_PREFIX)));
   await removeOwnFiles(workDirectory);
   const claim = createServer((socket) => socket.destroy());
@@ -47,6 +49,8 @@ export async function prepareWorkDirectory(workDirectory: string) {
     return found !== null && identityOf(found) === identity;
   };
   return {
+    /** Whether the last backend here was killed, or the machine: one that stops gives up its claim. */
+    followsCrash,
     /** The directory may have been removed, and another backend may own the path now. */
     isHeld,
     /** @throws SettingError if it is not held: backends that start at the same moment all find the directory free. */

@@ -179,7 +179,10 @@ it("the peak memory is that of Typst, not of its launcher, for each render by it
 it("what nobody reads of the log is dropped beyond a mebibyte, and counted", async () => {
   const output = new Writable({ write: () => {} });
   const { settings, sandbox, launcher } = await openTestSandbox("none");
-  const { app } = buildRenderService({ settings, sandbox, launcher, tracing: null, logOutput: new LogOutput(output) });
+  const { app } = buildRenderService({
+    ...{ settings, sandbox, launcher, tracing: null, logOutput: new LogOutput(output) },
+    followsCrash: true,
+  });
   onTestFinished(() => app.close());
   const read = async () =>
     sampleValue(parseMetrics((await app.inject("/metrics")).body), "service_log_lines_dropped_total");

@@ -104,6 +104,18 @@ it.each(["report.docx", ".bashrc", "render-notes.txt", "output-2026", "claims", 
   },
 );
 
+it("a claim that was not given up says that the backend before was killed", async () => {
+  const folder = await makeTemporaryFolder("work-directory-test-");
+  await writeFile(join(folder, "claim"), "");
+  const found: boolean[] = [];
+  for (let starts = 0; starts < 2; starts++) {
+    const claim = await prepareWorkDirectory(folder);
+    found.push(claim.followsCrash);
+    await claim.release();
+  }
+  expect(found).toEqual([true, false]);
+});
+
 it.each(["render-a1B2c3", "output-a1B2c3", `kept-${CRASHED}`, `spool-${CRASHED}`, "seccomp.bpf", "streams"])(
   "what a crash of this version or an older one has left is removed: %s",
   async (name) => {

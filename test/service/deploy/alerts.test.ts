@@ -52,6 +52,7 @@ function idleService(): Series {
       [`service_origin_up${own}`, 1],
       [`service_backend_info${label(origin, ',sandbox="bubblewrap",typst_version="0.15.1"')}`, 1],
       [`process_start_time_seconds${own}`, 1_700_000_000],
+      [`service_backend_follows_crash${own}`, 0],
       [outcome("ok", "pdf", origin), 0],
       [outcome("render_failed", "pdf", origin), 0],
       [outcome("service_unavailable", "none", origin), 0],
@@ -117,6 +118,7 @@ const NO_MEMORY = edgeRefusals("render_queue_full", "edge_memory");
 const UP = `service_origin_up${FIRST}`;
 const OTHER_UP = `service_origin_up${SECOND}`;
 const STARTED = `process_start_time_seconds${FIRST}`;
+const KILLED = { [`service_backend_follows_crash${FIRST}`]: "0x10 1x110" };
 const capabilities = (origin: string, digest: string) =>
   `service_capabilities_info${label(origin, `,digest="${digest}"`)}`;
 
@@ -264,6 +266,8 @@ const CASES: readonly Case[] = [
     34,
     { [STARTED]: "1x10 2x10 3x100", 'process_start_time_seconds{job="node",instance="host:9100"}': "0+1x120" },
   ],
+  ["a backend that was killed once", 12, { ...KILLED, [STARTED]: "0x10 600x110" }, ["BackendDied", ONE]],
+  ["a backend that was killed once, ten minutes after its start", 21, { ...KILLED, [STARTED]: "0x10 600x110" }],
   [
     "renders of which one in ten takes longer than ten seconds",
     30,

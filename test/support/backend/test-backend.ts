@@ -68,7 +68,10 @@ export async function startTestBackend(
     done();
   };
   const logOutput = new LogOutput(new Writable({ write: take }));
-  const service = buildRenderService({ settings, sandbox, launcher, tracing: null, logOutput });
+  const service = buildRenderService({
+    ...{ settings, sandbox, launcher, tracing: null, logOutput },
+    followsCrash: claim.followsCrash,
+  });
   const { app, refuseRenders } = service;
   const url = new URL(await app.listen({ host: settings.host, port: settings.port }));
   const send = (path: string, init?: RequestInit) => fetch(new URL(path, url), init);
