@@ -11,58 +11,26 @@ type JsonNode = Instance.JsonNode;
 /** What a keyword's value holds: schemas in one way or another, or only itself, of some types. */
 type Value = "schema" | "schemas by name" | "list of schemas" | readonly string[];
 
-const NUMBER = ["number"];
-const TEXT = ["string"];
-const LIST = ["array"];
-
-/** The keywords without which something else is allowed. A misspelt `title` harms nobody. */
-const KEYWORDS: Readonly<Record<string, Value>> = {
-  $ref: TEXT,
-  $dynamicRef: TEXT,
-  $anchor: TEXT,
-  $dynamicAnchor: TEXT,
-  $defs: "schemas by name",
-  definitions: "schemas by name",
-  properties: "schemas by name",
-  patternProperties: "schemas by name",
-  dependentSchemas: "schemas by name",
-  additionalProperties: "schema",
-  unevaluatedProperties: "schema",
-  propertyNames: "schema",
-  items: "schema",
-  unevaluatedItems: "schema",
-  contains: "schema",
-  prefixItems: "list of schemas",
-  not: "schema",
-  if: "schema",
-  // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema.
-  then: "schema",
-  else: "schema",
-  allOf: "list of schemas",
-  anyOf: "list of schemas",
-  oneOf: "list of schemas",
-  type: ["string", "array"],
-  enum: LIST,
-  const: ["string", "number", "boolean", "null", "array", "object"],
-  required: LIST,
-  dependentRequired: ["object"],
-  pattern: TEXT,
-  format: TEXT,
-  minLength: NUMBER,
-  maxLength: NUMBER,
-  minimum: NUMBER,
-  maximum: NUMBER,
-  exclusiveMinimum: NUMBER,
-  exclusiveMaximum: NUMBER,
-  multipleOf: NUMBER,
-  minItems: NUMBER,
-  maxItems: NUMBER,
-  uniqueItems: ["boolean"],
-  minContains: NUMBER,
-  maxContains: NUMBER,
-  minProperties: NUMBER,
-  maxProperties: NUMBER,
-};
+/** The keywords without which something else is allowed, by what their values hold. A misspelt `title` harms nobody. */
+const KEYWORDS_BY_VALUE: readonly (readonly [value: Value, keywords: string])[] = [
+  [
+    "schema",
+    "additionalProperties unevaluatedProperties propertyNames items unevaluatedItems contains not if then else",
+  ],
+  ["schemas by name", "$defs definitions properties patternProperties dependentSchemas"],
+  ["list of schemas", "prefixItems allOf anyOf oneOf"],
+  [["string"], "$ref $dynamicRef $anchor $dynamicAnchor pattern format"],
+  [["number"], "minLength maxLength minimum maximum exclusiveMinimum exclusiveMaximum multipleOf"],
+  [["number"], "minItems maxItems minContains maxContains minProperties maxProperties"],
+  [["array"], "enum required"],
+  [["string", "array"], "type"],
+  [["boolean"], "uniqueItems"],
+  [["object"], "dependentRequired"],
+  [["string", "number", "boolean", "null", "array", "object"], "const"],
+];
+const KEYWORDS: ReadonlyMap<string, Value> = new Map(
+  KEYWORDS_BY_VALUE.flatMap(([value, keywords]) => keywords.split(" ").map((keyword) => [keyword, value] as const)),
+);
 
 /** Annotations, also of OpenAPI and older versions, that are like a keyword and none. */
 const HARMLESS = new Set(
@@ -85,13 +53,13 @@ export function misspeltKeywords(root: JsonNode): Mistake[] {
         mistakes.push({ node: name, message: describeNullable(schema) });
         continue;
       }
-      const meant = Object.hasOwn(KEYWORDS, keyword) ? keyword : meantKeyword(keyword, value, present);
+      const meant = KEYWORDS.has(keyword) ? keyword : meantKeyword(keyword, value, present);
       if (meant === null) continue;
       if (meant !== keyword) {
         const message = `is not a keyword of JSON Schema. Did you mean ${JSON.stringify(meant)}?`;
         mistakes.push({ node: name, message });
       }
-      open.push(...schemasIn(KEYWORDS[meant], value));
+      open.push(...schemasIn(KEYWORDS.get(meant), value));
     }
   }
   return mistakes;
@@ -100,14 +68,12 @@ export function misspeltKeywords(root: JsonNode): Mistake[] {
 /** The keyword that is missing and may have a value of this type. */
 function meantKeyword(name: string, value: JsonNode, present: ReadonlySet<string>): string | null {
   if (HARMLESS.has(name) || /^x-/i.test(name)) return null;
-  const candidates = Object.keys(KEYWORDS).filter((each) => !present.has(each) && takes(KEYWORDS[each], value));
+  const candidates = [...KEYWORDS].flatMap(([each, kind]) => (!present.has(each) && takes(kind, value) ? each : []));
   return candidates.find((each) => each === `$${name}`) ?? similarName(name, candidates);
 }
 
-function takes(kind: Value | undefined, { type }: JsonNode): boolean {
+function takes(kind: Value, { type }: JsonNode): boolean {
   switch (kind) {
-    case undefined:
-      return false;
     case "schema":
       return type === "object" || type === "boolean";
     case "schemas by name":
