@@ -1,7 +1,9 @@
 /**
  * What SVG images ask for that Typst 0.15 does not show: foreignObject, which it does not draw, and families of text that
- * neither request nor service has. A file may be anybody's: it is read once, from its beginning to its end.
+ * neither request nor service has. A file may be anybody's: it is read once, and no further than it is well-formed.
  */
+import { SaxesParser } from "saxes";
+
 export interface SvgImage {
   readonly key: string;
   readonly hasForeignObject: boolean;
@@ -18,7 +20,7 @@ export function readSvgs(files: Iterable<{ readonly key: string; readonly bytes:
   const decoder = new TextDecoder();
   return [...files]
     .filter(({ key }) => /\.svg$/i.test(key))
-    .map(({ key, bytes }) => ({ key, ...new SvgReader(decoder.decode(bytes)).read() }));
+    .map(({ key, bytes }) => ({ key, ...readSvg(decoder.decode(bytes)) }));
 }
 
 export function describeForeignObjects(images: readonly SvgImage[]): string[] {
@@ -61,120 +63,52 @@ interface Element {
 }
 
 const OUTSIDE: Element = { name: "", families: [], isText: false, isForeign: false };
-/** What is no element, by its beginning and its end. */
-const PASSED_OVER = [
-  ["<!--", "-->"],
-  ["<![CDATA[", "]]>"],
-  ["<?", "?>"],
-] as const;
+/** What a program for drawings, such as Illustrator, defines at the beginning of its files. */
+const ENTITY = /<!ENTITY\s+([\w.-]+)\s+"([^"]*)"/g;
 
-class SvgReader {
-  readonly #svg: string;
-  #at = 0;
-  readonly #open: Element[] = [];
-  readonly #lists = new Map<string, readonly string[]>();
-  readonly #styles: string[] = [];
-  #hasText = false;
-  #hasForeignObject = false;
-
-  constructor(svg: string) {
-    this.#svg = svg;
-  }
-
-  read(): Omit<SvgImage, "key"> {
-    for (;;) {
-      const start = this.#svg.indexOf("<", this.#at);
-      if (start === -1) break;
-      this.#readText(this.#svg.slice(this.#at, start));
-      this.#at = start;
-      if (!this.#passOver() && !this.#readTag()) break;
-    }
-    // Which elements a rule selects, nobody asks: a style that is written down is used.
-    if (this.#hasText) for (const list of this.#styles.flatMap(familiesInStyleSheet)) this.#add(list);
-    return { hasForeignObject: this.#hasForeignObject, families: [...this.#lists.values()] };
-  }
-
-  get #element(): Element {
-    return this.#open.at(-1) ?? OUTSIDE;
-  }
-
-  #readText(text: string): void {
+function readSvg(svg: string): Omit<SvgImage, "key"> {
+  const open: Element[] = [];
+  const lists = new Map<string, readonly string[]>();
+  const styles: string[] = [];
+  let hasText = false;
+  let hasForeignObject = false;
+  const current = () => open.at(-1) ?? OUTSIDE;
+  const add = (list: readonly string[]) => {
+    if (list.length > 0 && lists.size < MAX_FAMILY_LISTS) lists.set(list.join(",").toLowerCase(), list);
+  };
+  const addText = (text: string) => {
+    const { name, families, isText } = current();
     if (text.trim() === "") return;
-    const { name, families, isText } = this.#element;
-    if (name === "style") this.#styles.push(text);
+    if (name === "style") styles.push(text);
     if (!isText) return;
-    this.#hasText = true;
-    this.#add(families);
-  }
-
-  #add(list: readonly string[]): void {
-    if (list.length > 0 && this.#lists.size < MAX_FAMILY_LISTS) this.#lists.set(list.join(",").toLowerCase(), list);
-  }
-
-  /** @returns whether there is something that is no element */
-  #passOver(): boolean {
-    const found = PASSED_OVER.find(([beginning]) => this.#svg.startsWith(beginning, this.#at));
-    if (found === undefined) return false;
-    const [beginning, end] = found;
-    const start = this.#at + beginning.length;
-    const stop = this.#svg.indexOf(end, start);
-    if (beginning === "<![CDATA[") this.#readText(this.#svg.slice(start, stop === -1 ? undefined : stop));
-    this.#at = stop === -1 ? this.#svg.length : stop + end.length;
-    return true;
-  }
-
-  /** @returns false for one that is never closed */
-  #readTag(): boolean {
-    const delimiter = /["'>]/g;
-    delimiter.lastIndex = this.#at;
-    let families: readonly string[] | null = null;
-    let from = this.#at + 1;
-    let name = "";
-    for (let found = delimiter.exec(this.#svg); found !== null; found = delimiter.exec(this.#svg)) {
-      const before = this.#svg.slice(from, found.index).trim();
-      name ||= /^\/?[^\s/]*/.exec(before)?.[0] ?? "";
-      from = found.index + 1;
-      this.#at = from;
-      if (found[0] === ">") {
-        this.#enter(name, before.endsWith("/"), families);
-        return true;
-      }
-      const end = this.#svg.indexOf(found[0], from);
-      if (end === -1) return false;
-      const attribute = /(?:^|\s)(style|font-family)\s*=$/.exec(before.slice(-MAX_LIST_LENGTH))?.[1];
-      if (attribute !== undefined) {
-        const value = decodeEntities(this.#svg.slice(from, end));
-        // A style comes before an attribute.
-        if (attribute === "style") families = familiesInStyle(value) ?? families;
-        else families ??= familiesOf(value);
-      }
-      from = end + 1;
-      delimiter.lastIndex = from;
-    }
-    return false;
-  }
-
-  #enter(qualified: string, isEmpty: boolean, families: readonly string[] | null): void {
-    if (qualified.startsWith("/")) {
-      this.#open.pop();
-      return;
-    }
+    hasText = true;
+    add(families);
+  };
+  const parser = new SaxesParser();
+  parser.on("doctype", (declaration) => {
+    for (const [, name = "", value = ""] of declaration.matchAll(ENTITY)) parser.ENTITIES[name] = value;
+  });
+  parser.on("text", addText);
+  parser.on("cdata", addText);
+  parser.on("opentag", ({ name: qualified, attributes }) => {
     const name = qualified.slice(qualified.indexOf(":") + 1);
-    const outer = this.#element;
+    const outer = current();
     const isForeign = outer.isForeign || name === "foreignObject";
-    if (isForeign) this.#hasForeignObject = true;
-    if (isEmpty || name.startsWith("!")) return;
+    hasForeignObject ||= isForeign;
     const isText = !isForeign && (outer.isText || name === "text") && name !== "title" && name !== "desc";
-    this.#open.push({ name, families: families ?? outer.families, isText, isForeign });
+    // A style comes before an attribute.
+    const families = familiesInStyle(attributes.style ?? "") ?? familiesOf(attributes["font-family"] ?? "inherit");
+    open.push({ name, families: families ?? outer.families, isText, isForeign });
+  });
+  parser.on("closetag", () => void open.pop());
+  try {
+    parser.write(svg).close();
+  } catch {
+    // Typst says where it is not well-formed.
   }
-}
-
-const ENTITIES: Readonly<Record<string, string>> = {
-  ...{ quot: '"', "#34": '"', "#x22": '"', apos: "'", "#39": "'", "#x27": "'", amp: "&", "#38": "&" },
-};
-
-function decodeEntities(value: string): string {
-  return value.replace(/&([a-z#0-9]{1,8});/gi, (entity, name: string) => ENTITIES[name.toLowerCase()] ?? entity);
+  // Which elements a rule selects, nobody asks: a style that is written down is used.
+  if (hasText) for (const list of styles.flatMap(familiesInStyleSheet)) add(list);
+  return { hasForeignObject, families: [...lists.values()] };
 }
 
 /** @returns null if a declaration names none */
