@@ -8,6 +8,7 @@ import { bothClients } from "../../support/clients/both-clients.ts";
 import {
   breakOff,
   FRAMINGS,
+  type Framing,
   placesToBreak,
   type SentBody,
   sentBody,
@@ -60,11 +61,15 @@ describe.each(bothClients())("the client for %s", (_language, send) => {
   const call = async (method: "render" | "constraints", url: string) =>
     (await send(method, { url, maxAttempts: 1, checkBeforeSending: false })).result;
   /** What a call returns where it should say that the connection broke. */
-  const failures = async (method: "render" | "constraints", body: SentBody) => {
+  const failures = async (
+    method: "render" | "constraints",
+    body: SentBody,
+    framings: readonly Framing[] = FRAMINGS,
+  ) => {
     let behaviour: Behaviour = () => {};
     const { url } = await startScriptedService((response) => behaviour(response), null);
     const found: unknown[] = [];
-    for (const framing of FRAMINGS) {
+    for (const framing of framings) {
       for (const at of placesToBreak(body)) {
         behaviour = breakOff(body, at, framing);
         const { reason } = await call(method, url);
@@ -74,8 +79,12 @@ describe.each(bothClients())("the client for %s", (_language, send) => {
     return found;
   };
 
-  it.each(BODIES)("says that the connection broke: %s, compressed: %s", async (extension, isCompressed) => {
-    expect(await failures("render", sentFile(await render(extension), extension, isCompressed))).toEqual([]);
+  it.each([false, true])("says that the connection broke, however it ends, compressed: %s", async (isCompressed) => {
+    expect(await failures("render", sentFile(await render("pdf"), "pdf", isCompressed))).toEqual([]);
+  });
+
+  it.each(EXTENSIONS)("says so of half a file that a proxy has sent as a whole one: %s", async (extension) => {
+    expect(await failures("render", sentFile(await render(extension), extension, false), ["a new length"])).toEqual([]);
   });
 
   it.each([false, true])("says the same of half the constraints, compressed: %s", async (isCompressed) => {
