@@ -134,7 +134,6 @@ export interface BackendSettings extends Readonly<Record<keyof typeof BACKEND_IN
   readonly typstPath: string;
   readonly bubblewrapPath: string;
   readonly setprivPath: string;
-  readonly prlimitPath: string;
   readonly mkfifoPath: string;
   readonly unsharePath: string;
   readonly fontPaths: readonly string[];
@@ -175,7 +174,6 @@ export function readBackendSettings(environment: Environment): BackendSettings {
     sandboxChoice: readSandboxChoice(environment.SERVICE_SANDBOX),
     bubblewrapPath: readProgram("SERVICE_BUBBLEWRAP_BIN", "bwrap", environment),
     setprivPath: readProgram("SERVICE_SETPRIV_BIN", "setpriv", environment),
-    prlimitPath: pathOf("prlimit", environment),
     mkfifoPath: pathOf("mkfifo", environment),
     unsharePath: pathOf("unshare", environment),
     fontPaths: (environment.SERVICE_FONT_PATHS ?? "")

@@ -9,7 +9,7 @@ import type { Launcher } from "../launcher/launcher.ts";
 import { INHERITED_DESCRIPTOR } from "../launcher/program.ts";
 import type { BackendSettings } from "../settings.ts";
 import { describeBubblewrapObstacle, findBubblewrapFacts } from "./bubblewrap-obstacle.ts";
-import { chooseResourceLimits, LIMITER_NAME } from "./resource-limits.ts";
+import { chooseResourceLimits } from "./resource-limits.ts";
 import { listSharedLibraries, type Sandbox } from "./sandbox.ts";
 import { makeSandboxRoot, SANDBOX_PATHS, sandboxRootPath } from "./sandbox-root.ts";
 import { writeSeccompFilter } from "./seccomp.ts";
@@ -41,12 +41,12 @@ export async function openBubblewrap(settings: BackendSettings, launcher: Launch
     ...(settings.packagePath === null ? [] : bindReadOnly(settings.packagePath, SANDBOX_PATHS.packages)),
     ...settings.fontPaths.flatMap((path, index) => bindReadOnly(path, SANDBOX_PATHS.font(index))),
   ];
-  const limited = await chooseResourceLimits(settings);
+  const limitCommands = await chooseResourceLimits(settings);
 
   return {
     mode: "bubblewrap",
     // If bubblewrap is killed itself, that counts as an end of Typst.
-    launchers: [LIMITER_NAME, "bwrap"],
+    launchers: ["bwrap"],
     workFiles: [seccompPath, ...rootFiles],
     view: ({ outputDirectory }): TypstPaths => ({
       root: SANDBOX_PATHS.project,
@@ -56,7 +56,9 @@ export async function openBubblewrap(settings: BackendSettings, launcher: Launch
     }),
     programCommand: (renderDirectory, typstArguments, { threads = 1, variables } = {}) => ({
       typstName: basename(SANDBOX_PATHS.typst),
-      ...limited(threads, settings.bubblewrapPath, [
+      limitCommands: limitCommands(threads),
+      file: settings.bubblewrapPath,
+      arguments: [
         ...commonArguments,
         ...Object.entries({ ...RENDER_ENVIRONMENT, ...hugePages(threads), ...variables }).flatMap(([name, value]) => [
           "--setenv",
@@ -71,7 +73,7 @@ export async function openBubblewrap(settings: BackendSettings, launcher: Launch
         "--",
         SANDBOX_PATHS.typst,
         ...typstArguments,
-      ]),
+      ],
       // The environment of bubblewrap, which sets that of Typst.
       environment: {},
       workingDirectory: renderDirectory.root,

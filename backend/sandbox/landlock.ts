@@ -7,7 +7,7 @@ import { RENDER_ENVIRONMENT, type TypstPaths } from "../../typst/command-line.ts
 import { readProc } from "../processes/proc.ts";
 import type { BackendSettings } from "../settings.ts";
 import { describeLandlockObstacle, findLandlockFacts } from "./landlock-obstacle.ts";
-import { chooseResourceLimits, LIMITER_NAME } from "./resource-limits.ts";
+import { chooseResourceLimits } from "./resource-limits.ts";
 import { listSharedLibraries, preparePackageDirectory, type Sandbox } from "./sandbox.ts";
 import { writeSeccompFilter } from "./seccomp.ts";
 import { findMachineFacts } from "./trial.ts";
@@ -30,11 +30,11 @@ export async function openLandlock(settings: BackendSettings): Promise<Sandbox> 
     ...[packages.path, ...settings.fontPaths].flatMap((path) => allowPath("read-file,read-dir", path)),
     ...["--seccomp-filter", seccompPath],
   ];
-  const limited = await chooseResourceLimits(settings);
+  const limitCommands = await chooseResourceLimits(settings);
 
   return {
     mode: "landlock",
-    launchers: [LIMITER_NAME, "setpriv"],
+    launchers: ["setpriv"],
     workFiles: [seccompPath, ...packages.workFiles],
     view: (renderDirectory): TypstPaths => ({
       root: renderDirectory.root,
@@ -44,7 +44,9 @@ export async function openLandlock(settings: BackendSettings): Promise<Sandbox> 
     }),
     programCommand: (renderDirectory, typstArguments, { threads = 1, variables } = {}) => ({
       typstName: basename(settings.typstPath),
-      ...limited(threads, settings.setprivPath, [
+      limitCommands: limitCommands(threads),
+      file: settings.setprivPath,
+      arguments: [
         ...commonArguments,
         ...allowPath("read-file,read-dir", renderDirectory.root),
         ...(renderDirectory.outputDirectory === null
@@ -52,7 +54,7 @@ export async function openLandlock(settings: BackendSettings): Promise<Sandbox> 
           : allowPath("read-dir,write-file,make-reg,truncate", renderDirectory.outputDirectory)),
         settings.typstPath,
         ...typstArguments,
-      ]),
+      ],
       environment: { ...RENDER_ENVIRONMENT, ...variables },
       workingDirectory: renderDirectory.root,
       inheritedFile: null,

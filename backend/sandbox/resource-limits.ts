@@ -1,11 +1,9 @@
-/** Resource limits of one Typst process, set by the `ulimit` of its shell; where that cannot set all, by prlimit(1). */
+/** Resource limits of one Typst process, set by the `ulimit` of its shell. */
 import { SettingError } from "../../rules/settings.ts";
 import { runProgram } from "../../typst/programs.mjs";
-import type { ProgramCommand } from "../launcher/program.ts";
 import { readOwnLimit, readProc } from "../processes/proc.ts";
 import type { BackendSettings } from "../settings.ts";
 import type { SandboxMode } from "./sandbox.ts";
-import { tryProgram } from "./trial.ts";
 
 /** Typst opens under 20 at once. The backend needs more, so where its own limit is lower, that will do for Typst. */
 const MAX_OPEN_FILES = 256;
@@ -23,43 +21,25 @@ export function stackBytes(limits?: string): number {
   return Math.floor(Math.min(MAX_STACK_BYTES, readOwnLimit("hard", "Max stack size", limits)) / KIBIBYTE) * KIBIBYTE;
 }
 
-export const LIMITER_NAME = "prlimit";
-
-type UlimitSettings = Pick<BackendSettings, "renderMemoryBytes" | "renderCpuSeconds" | "limits" | "prlimitPath">;
+type UlimitSettings = Pick<BackendSettings, "renderMemoryBytes" | "renderCpuSeconds" | "limits">;
 
 /** Where each shell has a user namespace, with its empty network, the kernel counts the processes of that alone. */
 export function maxProcessesOfUser(mode: SandboxMode, { hasEmptyNetworks }: { hasEmptyNetworks: boolean }): number {
   return mode === "bubblewrap" && !hasEmptyNetworks ? MAX_PROCESSES : Number.POSITIVE_INFINITY;
 }
 
-/** @param threads of Typst. @returns what starts the program under its limits */
-type LimitedStart = (
-  threads: number,
-  file: string,
-  programArguments: readonly string[],
-) => Pick<ProgramCommand, "file" | "arguments" | "limitCommands">;
+/** The commands for a Typst of so many threads. */
+type LimitCommands = (threads: number) => readonly string[];
 
-/** By commands of its shell, or prlimit with arguments before the program. @throws SettingError if neither works */
-export async function chooseResourceLimits(settings: UlimitSettings, shell = "/bin/sh"): Promise<LimitedStart> {
+/** @throws SettingError if the shell cannot set all limits. */
+export async function chooseResourceLimits(settings: UlimitSettings, shell = "/bin/sh"): Promise<LimitCommands> {
   const own = readProc("self/limits");
   for (const dialect of DIALECTS) {
     const limits = (threads: number) => limitsOf(settings, dialect, own, threads);
-    if (!(await tryLimits(shell, limits(1)))) continue;
-    return (threads, file, programArguments) => ({
-      file,
-      arguments: programArguments,
-      limitCommands: limits(threads).flatMap(ulimitCommands),
-    });
+    if (await tryLimits(shell, limits(1))) return (threads) => limits(threads).flatMap(ulimitCommands);
   }
   expectRoom(settings);
-  if ((await tryProgram(settings.prlimitPath, ["--version"])).kind === "missing") {
-    throw new SettingError(`The ulimit of ${shell} cannot limit renders, and prlimit is missing. Install util-linux.`);
-  }
-  return (threads, file, programArguments) => {
-    const limits = limitsOf(settings, PRLIMIT, own, threads);
-    const options = limits.map((limit) => `--${limit.prlimit}=${valuesOf(limit).join(":")}`);
-    return { file: settings.prlimitPath, arguments: [...options, file, ...programArguments], limitCommands: [] };
-  };
+  throw new SettingError(`The ulimit of ${shell} cannot limit renders. That of dash, bash or busybox can.`);
 }
 
 /** What differs between shells: the option for processes, and the size of the blocks in which file sizes are given. */
@@ -75,12 +55,9 @@ const DIALECTS: readonly Dialect[] = [
   { processesOption: "-u", fileBlockBytes: 1024 },
 ];
 
-const PRLIMIT: Dialect = { processesOption: "-u", fileBlockBytes: 1 };
-
 interface ResourceLimit {
   /** In /proc/self/limits. */
   readonly name: string;
-  readonly prlimit: string;
   readonly ulimit: string;
   /** In the units of ulimit. */
   readonly count: number;
@@ -106,14 +83,14 @@ function limitsOf(
   const wanted = threads * renderCpuSeconds;
   const cpuSeconds = Math.max(renderCpuSeconds, Math.min(wanted, readOwnLimit("hard", "Max cpu time", own) - 1));
   return [
-    { name: "Max address space", prlimit: "as", ulimit: "-v", count: memory, unit: KIBIBYTE },
+    { name: "Max address space", ulimit: "-v", count: memory, unit: KIBIBYTE },
     // The soft limit sends SIGXCPU, which names the cause. The hard limit, one second later, sends SIGKILL.
-    { name: "Max cpu time", prlimit: "cpu", ulimit: "-t", count: cpuSeconds, hardExtra: 1 },
-    { name: "Max file size", prlimit: "fsize", ulimit: "-f", count: fileBlocks, unit: fileBlockBytes },
-    { name: "Max open files", prlimit: "nofile", ulimit: "-n", count: openFiles },
-    { name: "Max stack size", prlimit: "stack", ulimit: "-s", count: stackBytes(own) / KIBIBYTE, unit: KIBIBYTE },
-    { name: "Max processes", prlimit: "nproc", ulimit: processesOption, count: processes },
-    { name: "Max core file size", prlimit: "core", ulimit: "-c", count: 0 },
+    { name: "Max cpu time", ulimit: "-t", count: cpuSeconds, hardExtra: 1 },
+    { name: "Max file size", ulimit: "-f", count: fileBlocks, unit: fileBlockBytes },
+    { name: "Max open files", ulimit: "-n", count: openFiles },
+    { name: "Max stack size", ulimit: "-s", count: stackBytes(own) / KIBIBYTE, unit: KIBIBYTE },
+    { name: "Max processes", ulimit: processesOption, count: processes },
+    { name: "Max core file size", ulimit: "-c", count: 0 },
   ];
 }
 

@@ -1,5 +1,5 @@
 /**
- * A Chromium for the browser tests and `npm run bench:peers`: `SERVICE_CHROMIUM`, a program on `PATH`, or Debian's
+ * A Chromium for the browser tests: `SERVICE_CHROMIUM`, a program on `PATH`, or Debian's
  * package, which is fetched into the user's cache with its dependencies. The machine is not changed, and no privileges
  * are needed.
  */

@@ -22,7 +22,7 @@ import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
 
 describe("keys of many folders", () => {
   const deepKey = (root: string) => `${root}/${"a/".repeat(248)}x`;
-  // A request may have four times as many. `npm run bench -- siege` sends those; here, they would slow down tests on the
+  // A request may have four times as many. Here, they would slow down tests on the
   // same disk, so that a render has a quarter of these.
   const ROOTS = Array.from({ length: 16 }, (_, index) => `r${index}`);
   const deepFiles = () => Object.fromEntries(ROOTS.slice(0, 4).map((root) => [deepKey(root), textFile("x")]));
