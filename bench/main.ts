@@ -2,8 +2,8 @@
 import { fileURLToPath } from "node:url";
 import { execa } from "execa";
 
-/** The files `bench/<name>.ts`, the quick ones first. Not `peers`: it downloads and measures other programs, too. */
-const BENCHMARKS = ["hostile-bodies", "edge", "rules", "render", "siege"];
+/** The files `bench/<name>.ts`, the quick ones first. */
+const BENCHMARKS = ["edge", "rules", "render"];
 
 const named = process.argv.slice(2);
 const unknown = named.find((name) => !BENCHMARKS.includes(name));
