@@ -10,7 +10,7 @@ import { join } from "node:path";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import formats from "ajv-formats";
 import { execa } from "execa";
-import fc, { type Arbitrary } from "fast-check";
+import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { EXAMPLE_NAMES } from "../../../protocol/routes.ts";
 import { writeExampleProject } from "../../../scripts/examples/example-project.ts";
@@ -29,13 +29,8 @@ const DRAWABLE = fc.constantFrom(
   ..."αβγδεζηθικλμνξοπρστυφχψωΑΒΓΔΩабвгдежзийклмнопрстуфхцчшщъыьэюяЖЩЮЯЇҐ",
 );
 
-/** Attached files need PDF/A-3. */
-const OF_ATTACHMENTS: Readonly<Record<string, string>> = { "a-2a": "a-3a", "a-2b": "a-3b" };
-const WAYS = [
-  { way: "as it asks", standards: [], characters: ANY_CHARACTER },
-  { way: "as PDF/A-2a and PDF/UA-1", standards: ["a-2a", "ua-1"], characters: DRAWABLE },
-  { way: "as PDF/A-2b and PDF/UA-1", standards: ["a-2b", "ua-1"], characters: DRAWABLE },
-] as const satisfies { way: string; standards: readonly string[]; characters: Arbitrary<string> }[];
+/** The strictest that each takes: what it takes, every looser PDF/A, and a file of no standard, take as well. Attached files need PDF/A-3. */
+const strictest = (name: string) => [name === "e-invoice" ? "a-3a" : "a-2a", "ua-1"];
 
 const ajv = new Ajv2020({ strict: false });
 formats.default(ajv);
@@ -59,29 +54,27 @@ async function compile(name: string, data: unknown, standards: readonly string[]
   const root = join(folder, name);
   await writeFile(join(root, DATA_FILE_NAME), JSON.stringify(data));
   const options = ["--root", root, "--ignore-system-fonts", "--font-path", root, "--creation-timestamp", "0"];
-  const own = standards.map((one) => (name === "e-invoice" ? (OF_ATTACHMENTS[one] ?? one) : one));
-  const asked = own.length === 0 ? ["--format", "pdf"] : ["--format", "pdf", "--pdf-standard", own.join(",")];
-  await execa(typstPath(), ["compile", ...options, ...asked, join(root, "main.typ"), "-"], {
+  const asked = standards.length === 0 ? [] : ["--pdf-standard", standards.join(",")];
+  await execa(typstPath(), ["compile", ...options, "--format", "pdf", ...asked, join(root, "main.typ"), "-"], {
     stdout: "ignore",
     stdin: "ignore",
   });
 }
 
 describe.each(EXAMPLE_NAMES)("the example %s", (name) => {
-  describe.each(WAYS)("compiles $way", ({ standards, characters }) => {
-    it.each([
-      { amount: "the least", choices: LEAST, numRuns: 1 },
-      { amount: "the most", choices: MOST, numRuns: 1 },
-      { amount: "any data", choices: anyOf(characters), numRuns: RUNS },
-    ])("with $amount that its schema takes", async ({ choices, numRuns }) => {
-      const schema = schemas.get(name) ?? {};
-      const isTaken = ajv.compile(schema);
-      const compiles = fc.asyncProperty(dataOf(schema, choices), async (data) => {
-        expect(isTaken(data), ajv.errorsText(isTaken.errors)).toBe(true);
-        await compile(name, data, standards);
-      });
-      await fc.assert(compiles, { numRuns, endOnFailure: true });
+  it.each([
+    { data: "the least data", choices: LEAST, numRuns: 1, standards: strictest(name) },
+    { data: "the most data", choices: MOST, numRuns: 1, standards: strictest(name) },
+    { data: "any data that its fonts have", choices: anyOf(DRAWABLE), numRuns: RUNS, standards: strictest(name) },
+    { data: "any data", choices: anyOf(ANY_CHARACTER), numRuns: RUNS, standards: [] },
+  ])("compiles with $data that its schema takes, by $standards", async ({ choices, numRuns, standards }) => {
+    const schema = schemas.get(name) ?? {};
+    const isTaken = ajv.compile(schema);
+    const compiles = fc.asyncProperty(dataOf(schema, choices), async (data) => {
+      expect(isTaken(data), ajv.errorsText(isTaken.errors)).toBe(true);
+      await compile(name, data, standards);
     });
+    await fc.assert(compiles, { numRuns, endOnFailure: true });
   });
 });
 
