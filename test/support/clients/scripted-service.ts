@@ -31,6 +31,8 @@ export async function startScriptedService(
   limits: Limits | null = DEFAULT_LIMITS,
   /** By default as a service of a version that does not say what it has. */
   capabilities: Behaviour = (response) => void response.writeHead(404).end(),
+  /** That of the test's context, in a test that runs beside others. */
+  onFinished = onTestFinished,
 ) {
   const constraints = limits === null ? null : constraintsWithoutVectors(limits);
   const requests: IncomingMessage[] = [];
@@ -63,7 +65,7 @@ export async function startScriptedService(
   const sockets: Socket[] = [];
   server.on("connection", (socket) => sockets.push(socket));
   const { origin } = await listenOnLoopback(server);
-  onTestFinished(() => closeServer(server));
+  onFinished(() => closeServer(server));
   /** What has been written to all connections, heads included. */
   const sentBytes = () => sockets.reduce((sum, { bytesWritten }) => sum + bytesWritten, 0);
   return { url: origin, requests, bodies, texts, sentBytes };
