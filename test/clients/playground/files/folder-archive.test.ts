@@ -1,11 +1,13 @@
-/** Archives in the playground: what is unpacked from them, and how much at most. */
+/** Archives and folders in the playground: what is taken from them, and how much at most. */
 import { strToU8, type Zippable, zipSync } from "fflate";
 import { describe, expect, it } from "vitest";
 import { archiveEntries } from "../../../../clients/document/archive-entries.ts";
 import { draftFile, FileContent } from "../../../../clients/playground/drafts/draft.ts";
 import { FIRST_DRAFT } from "../../../../clients/playground/drafts/draft-store.ts";
 import { draftOfFolder, folderOfDraft } from "../../../../clients/playground/drafts/project-folder.ts";
+import { readFiles } from "../../../../clients/playground/files/dropped-files.ts";
 import { archiveOf, folderOfEntries, isFileOfFolder } from "../../../../clients/playground/files/folder-archive.ts";
+import { DEFAULT_LIMITS } from "../../../../rules/limits.ts";
 import { lyingZip } from "../../../support/clients/hostile-answers.ts";
 
 const BOUNDS = { maxEntries: 3, maxBytes: 1000 };
@@ -76,4 +78,18 @@ describe("the folder of a draft", () => {
       expect(folderOfDraft({ ...FIRST_DRAFT, files })).toContain(`Rename the file ${key}`);
     },
   );
+});
+
+describe("a folder", () => {
+  it("of thousands of files is added up to the limit, and a few of the others are named", async () => {
+    const file = (path: string, size: number) => ({ path, file: new File([new Uint8Array(size)], path) });
+    const limits = { ...DEFAULT_LIMITS, effective_max_files: 2, max_inline_file_bytes: 10 };
+    const large = Array.from({ length: 7 }, (_, index) => file(`${index}.jpg`, 11));
+    const small = Array.from({ length: 3000 }, (_, index) => file(`${index}.csv`, 10));
+    const read = await readFiles({ isFolder: true, files: [...large, ...small] }, limits);
+    expect(read.files).toHaveLength(5);
+    expect(read.skipped).toHaveLength(6);
+    expect(read.skipped.at(-1)).toBe("Not added either: 2997 more files.");
+    expect(read.photos).toHaveLength(5);
+  });
 });
