@@ -15,6 +15,8 @@ export interface SvgImage {
 const MAX_NAMED = 10;
 const MAX_FAMILY_LISTS = 100;
 const MAX_LIST_LENGTH = 1000;
+/** What entities stand for, in all: a small file may name a long one any number of times. */
+const MAX_ENTITY_CHARACTERS = 1_000_000;
 
 export function readSvgs(files: Iterable<{ readonly key: string; readonly bytes: Uint8Array }>): SvgImage[] {
   const decoder = new TextDecoder();
@@ -85,8 +87,15 @@ function readSvg(svg: string): Omit<SvgImage, "key"> {
     add(families);
   };
   const parser = new SaxesParser();
+  let entityCharacters = 0;
+  const expand = (value: string) => {
+    entityCharacters += value.length;
+    if (entityCharacters > MAX_ENTITY_CHARACTERS) throw new RangeError("the entities stand for too much");
+    return value;
+  };
   parser.on("doctype", (declaration) => {
-    for (const [, name = "", value = ""] of declaration.matchAll(ENTITY)) parser.ENTITIES[name] = value;
+    for (const [, name = "", value = ""] of declaration.matchAll(ENTITY))
+      Object.defineProperty(parser.ENTITIES, name, { get: () => expand(value), configurable: true });
   });
   parser.on("text", addText);
   parser.on("cdata", addText);
@@ -104,7 +113,7 @@ function readSvg(svg: string): Omit<SvgImage, "key"> {
   try {
     parser.write(svg).close();
   } catch {
-    // Typst says where it is not well-formed.
+    // It is not well-formed, and Typst says where; or its entities stand for too much.
   }
   // Which elements a rule selects, nobody asks: a style that is written down is used.
   if (hasText) for (const list of styles.flatMap(familiesInStyleSheet)) add(list);

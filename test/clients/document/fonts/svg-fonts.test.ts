@@ -46,6 +46,15 @@ describe("the families of text in an SVG", () => {
     expect(readSvgs([file(content)])).toMatchObject([{ families: [["Nope"]] }]);
   });
 
+  it.each([
+    [1000, [["Nope"]]],
+    [1001, []],
+  ])("are read behind %i uses of an entity of 1,000 characters", (uses, families) => {
+    const head = `<!DOCTYPE svg [<!ENTITY long "${"x".repeat(1000)}">]>`;
+    const content = `${head}<svg><text>${"&long;".repeat(uses)}</text><text font-family="Nope">x</text></svg>`;
+    expect(readSvgs([file(content)])).toMatchObject([{ families }]);
+  });
+
   it("are named with the file, once each, unless the service or the request has one of the alternatives", () => {
     const text = '<text font-family="Nope, Nor this, serif">x</text><text font-family="Nope, Nor this">y</text>';
     const images = readSvgs([file(svg(text), "img/logo.svg")]);
