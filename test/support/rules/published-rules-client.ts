@@ -1,16 +1,7 @@
 /**
  * The rules for keys and `output` once more, written from the published documents and not from `rules/`. Every number,
- * list and step is a parameter, so that tests can make the mistakes that implementers make. The slow validator is made
- * of them.
+ * list and step is a parameter of the slow validator, so that tests can make the mistakes that implementers make.
  */
-
-export interface Verdict {
-  readonly code: string | null;
-  readonly rule: string | null;
-}
-
-const ACCEPTED: Verdict = { code: null, rule: null };
-const INVALID: Verdict = { code: "invalid_request", rule: null };
 
 export type KeyRules = typeof KEY_RULES;
 
@@ -32,29 +23,21 @@ export const KEY_RULES = {
   order: SET_RULES,
 };
 
-export function validateKeys(keys: readonly string[], rules: KeyRules): Verdict {
-  if (!keys.every((key) => isValidKeySlowly(key, rules))) return { code: "invalid_template_path", rule: null };
-  const rule = brokenSetRule(keys, rules)?.rule;
-  return rule === undefined ? ACCEPTED : { code: "invalid_file_data", rule };
-}
-
-/** The first rule that a set of keys breaks, with the first key that breaks it. */
-export function brokenSetRule(keys: readonly string[], rules = KEY_RULES): { rule: string; key: string } | null {
+/** The first key that collides with another. */
+export function findCollision(
+  rule: "case_collision" | "ancestor_collision",
+  keys: readonly string[],
+  rules: KeyRules,
+): string | undefined {
   const folded = keys.map(rules.fold);
-  const offenderOf = {
-    too_many_keys: () => keys[rules.maxKeys],
-    case_collision: () => keys.find((_key, index) => folded.indexOf(folded[index] ?? "") < index),
-    ancestor_collision: () =>
-      keys.find((_key, index) => folded.some((other) => rules.isAncestor(folded[index] ?? "", other))),
-  };
-  for (const rule of rules.order) {
-    const key = offenderOf[rule]();
-    if (key !== undefined) return { rule, key };
-  }
-  return null;
+  const isHit = {
+    case_collision: (key: string, index: number) => folded.indexOf(key) < index,
+    ancestor_collision: (key: string) => folded.some((other) => rules.isAncestor(key, other)),
+  }[rule];
+  return keys[folded.findIndex(isHit)];
 }
 
-export function isValidKeySlowly(key: string, rules = KEY_RULES): boolean {
+export function isValidKeySlowly(key: string, rules: KeyRules): boolean {
   if (key.length > rules.maxKeyLength) return false;
   return key.split("/").every((segment) => {
     if (segment === "" || segment.length > rules.maxSegmentLength) return false;
@@ -62,9 +45,9 @@ export function isValidKeySlowly(key: string, rules = KEY_RULES): boolean {
   });
 }
 
-export type Output = Readonly<Record<string, unknown>>;
+type Output = Readonly<Record<string, unknown>>;
 
-export interface OutputRule {
+interface OutputRule {
   readonly id: string;
   /** Where an error points. */
   readonly field: string;
@@ -190,41 +173,6 @@ export const OUTPUT_RULES = { ...VALUES, rules: RULES };
 export type OutputRules = typeof OUTPUT_RULES;
 
 /** The first rule that an output of valid fields breaks. */
-export function brokenOutputRule(output: Output, rules = OUTPUT_RULES): OutputRule | undefined {
+export function brokenOutputRule(output: Output, rules: OutputRules): OutputRule | undefined {
   return rules.rules.find(({ isBroken }) => isBroken(output, rules));
-}
-
-export function validateOutput(given: Output, rules: OutputRules): Verdict {
-  const format = given.format === undefined ? rules.defaultFormat : given.format;
-  if (typeof format !== "string") return INVALID;
-  if (!rules.formats.includes(format)) return { code: "unsupported_format", rule: null };
-  const output = { ...given, format };
-  if (!Object.entries(output).every(([name, value]) => isValidField(format, name, value, rules))) return INVALID;
-  const rule = brokenOutputRule(output, rules);
-  return rule === undefined ? ACCEPTED : { code: "invalid_request", rule: rule.id };
-}
-
-function isValidField(format: string, name: string, value: unknown, rules: OutputRules): boolean {
-  if (!rules.fields[format]?.includes(name)) return false;
-  if (value === null) return rules.nullable.includes(name);
-  const isIntegerFrom = (min: number, max: number) =>
-    typeof value === "number" && rules.isInteger(value) && value >= min && value <= max;
-  switch (name) {
-    case "version":
-      return rules.versions.includes(value as string);
-    case "standards":
-      return (
-        Array.isArray(value) &&
-        value.length <= rules.maxStandards &&
-        value.every((standard) => rules.standards.includes(standard))
-      );
-    case "archive":
-      return rules.archives.includes(value as string);
-    case "page":
-      return isIntegerFrom(rules.minPage, Number.POSITIVE_INFINITY);
-    case "ppi":
-      return isIntegerFrom(rules.minPpi, rules.maxPpi);
-    default:
-      return typeof value === "string";
-  }
 }

@@ -14,7 +14,15 @@
  * string in `output` is read up to 4096 UTF-16 units.
  */
 import type { Limits } from "../../../rules/limits.ts";
-import { brokenOutputRule, brokenSetRule, isValidKeySlowly, OUTPUT_RULES } from "./published-rules-client.ts";
+import {
+  brokenOutputRule,
+  findCollision,
+  isValidKeySlowly,
+  KEY_RULES,
+  type KeyRules,
+  OUTPUT_RULES,
+  type OutputRules,
+} from "./published-rules-client.ts";
 import { type JsonMember, type JsonNode, readJson } from "./slow-json.ts";
 
 type Loc = readonly (string | number)[];
@@ -38,12 +46,14 @@ export type Verdict =
   | { readonly code: null; readonly request: SlowRequest }
   | { readonly code: string; readonly context: Readonly<Record<string, unknown>> };
 
+const RULES: { readonly keys: KeyRules; readonly output: OutputRules } = { keys: KEY_RULES, output: OUTPUT_RULES };
+
 /** Validates a body as `parseRenderRequest` must. */
-export function validateSlowly(body: Uint8Array, limits: Limits): Verdict {
+export function validateSlowly(body: Uint8Array, limits: Limits, rules = RULES): Verdict {
   const text = decodeUtf8(body);
   const root = text === null || text.startsWith("\ufeff") ? null : readJson(text);
   if (text === null || root === null) return { code: "invalid_request", context: {} };
-  return new SlowValidator(text, limits).validate(root);
+  return new SlowValidator(text, limits, rules).validate(root);
 }
 
 function decodeUtf8(body: Uint8Array): string | null {
@@ -73,11 +83,13 @@ interface SlowFile {
 class SlowValidator {
   readonly #text: string;
   readonly #limits: Limits;
+  readonly #rules: typeof RULES;
   readonly #errors: Found[] = [];
 
-  constructor(text: string, limits: Limits) {
+  constructor(text: string, limits: Limits, rules: typeof RULES) {
     this.#text = text;
     this.#limits = limits;
+    this.#rules = rules;
   }
 
   validate(root: JsonNode): Verdict {
@@ -100,13 +112,13 @@ class SlowValidator {
       if (!root.members.some(({ key }) => key === "source")) this.#field(["source"], "missing");
     }
     if (this.#errors.length > 0) return this.#shapeVerdict();
-    output ??= { format: "pdf", filename: null, version: null, standards: [], pages: null };
+    output ??= { format: this.#rules.output.defaultFormat, filename: null, version: null, standards: [], pages: null };
 
     const keys = files.valid.map(({ key }) => key);
     const problem =
-      validateFileSet(keys, files.count, this.#limits) ??
+      validateFileSet(keys, files.count, this.#limits, this.#rules.keys) ??
       this.#validateSizes(source, files.valid, data) ??
-      validateOutput(output, this.#limits);
+      validateOutput(output, this.#limits, this.#rules.output);
     const dataText = data && this.#text.slice(data.start, data.end);
     return problem ?? { code: null, request: { source, files: files.valid, data: dataText, output } };
   }
@@ -153,10 +165,11 @@ class SlowValidator {
     }
     const different: string[] = [];
     for (const { key, value } of node.members) {
-      const isValid = isValidKeySlowly(key);
+      const before = different.indexOf(key);
+      const isValid = isValidKeySlowly(key, this.#rules.keys);
       if (!isValid) {
         this.#errors.push({ loc: ["files"], type: "invalid_key", code: "invalid_template_path" });
-      } else if (different.slice(0, 1024).includes(key)) {
+      } else if (before !== -1 && before < 1024) {
         this.#field(["files", key], "duplicate_field");
         continue;
       } else {
@@ -223,18 +236,19 @@ class SlowValidator {
       this.#field(["output"], "wrong_type");
       return null;
     }
+    const rules = this.#rules.output;
     const known: JsonMember[] = [];
     for (const { key, value, isFirst } of withRepetition(node.members)) {
-      if (!OUTPUT_FIELDS.includes(key)) this.#field(["output", key], "unknown_field");
+      if (!Object.values(rules.fields).flat().includes(key)) this.#field(["output", key], "unknown_field");
       else if (!isFirst) this.#field(["output", key], "duplicate_field");
       else known.push({ key, value });
     }
-    const format = known.find(({ key }) => key === "format")?.value ?? { kind: "string", value: "pdf" };
+    const format = known.find(({ key }) => key === "format")?.value ?? { kind: "string", value: rules.defaultFormat };
     if (format.kind !== "string") {
       this.#field(["output", "format"], "wrong_type");
       return null;
     }
-    const fields = Object.hasOwn(OUTPUT_RULES.fields, format.value) ? OUTPUT_RULES.fields[format.value] : undefined;
+    const fields = rules.formats.includes(format.value) ? rules.fields[format.value] : undefined;
     if (fields === undefined) {
       this.#errors.push({ loc: ["output", "format"], type: "unsupported_format", code: "unsupported_format" });
       return null;
@@ -251,20 +265,21 @@ class SlowValidator {
   #readOutputField(name: string, node: JsonNode | undefined): unknown {
     const loc = ["output", name];
     if (node === undefined) return name === "ppi" ? 144 : name === "standards" ? [] : null;
+    const rules = this.#rules.output;
     switch (name) {
       case "ppi":
-        return this.#readInteger(node, loc, OUTPUT_RULES.minPpi, OUTPUT_RULES.maxPpi);
+        return this.#readInteger(node, loc, rules.minPpi, rules.maxPpi);
       case "standards":
         return this.#readStandards(node, loc);
     }
-    if (node.kind === "null") return null;
+    if (node.kind === "null" && rules.nullable.includes(name)) return null;
     switch (name) {
       case "page":
-        return this.#readInteger(node, loc, OUTPUT_RULES.minPage, Number.POSITIVE_INFINITY);
+        return this.#readInteger(node, loc, rules.minPage, Number.POSITIVE_INFINITY);
       case "version":
-        return this.#readChoice(node, loc, OUTPUT_RULES.versions);
+        return this.#readChoice(node, loc, rules.versions);
       case "archive":
-        return this.#readChoice(node, loc, OUTPUT_RULES.archives);
+        return this.#readChoice(node, loc, rules.archives);
     }
     return this.#readString(node, loc)?.slice(0, 4096);
   }
@@ -276,7 +291,7 @@ class SlowValidator {
       return Number.NaN;
     }
     const value = node.text.length > 1024 ? Number.NaN : Number(node.text);
-    if (!Number.isInteger(value) || value < min || value > max) this.#field(loc, "out_of_range");
+    if (!this.#rules.output.isInteger(value) || value < min || value > max) this.#field(loc, "out_of_range");
     return value;
   }
 
@@ -291,11 +306,12 @@ class SlowValidator {
       this.#field(loc, "wrong_type");
       return [];
     }
-    if (node.items.length > OUTPUT_RULES.maxStandards) {
+    const { maxStandards, standards } = this.#rules.output;
+    if (node.items.length > maxStandards) {
       this.#field(loc, "too_long");
       return [];
     }
-    return node.items.map((item, index) => this.#readChoice(item, [...loc, index], OUTPUT_RULES.standards));
+    return node.items.map((item, index) => this.#readChoice(item, [...loc, index], standards));
   }
 
   #validateSizes(source: string, files: readonly SlowFile[], data: JsonNode | null): Verdict | null {
@@ -411,23 +427,28 @@ function base64Size(content: string): number | null {
   return bytes.toString("base64") === content ? bytes.length : null;
 }
 
-/** The set rules, comparing each key with each other. */
-function validateFileSet(keys: readonly string[], count: number, limits: Limits): Verdict | null {
-  if (count > 1024) return rejected("invalid_file_data", { count, limit: 1024, rule: "too_many_keys" });
-  const limit = limits.effective_max_files;
-  if (count > limit) return rejected("invalid_file_data", { count, limit });
-  const broken = brokenSetRule(keys);
-  return broken && rejected("invalid_file_data", { ...broken });
+/** The set rules, comparing each key with each other. After the rule on their number comes the limit of the deployment. */
+function validateFileSet(keys: readonly string[], count: number, limits: Limits, rules: KeyRules): Verdict | null {
+  const cap = limits.effective_max_files;
+  for (const rule of rules.order) {
+    if (rule === "too_many_keys") {
+      const limit = rules.maxKeys;
+      if (count > limit) return rejected("invalid_file_data", { count, limit, rule });
+      if (count > cap) return rejected("invalid_file_data", { count, limit: cap });
+      continue;
+    }
+    const key = findCollision(rule, keys, rules);
+    if (key !== undefined) return rejected("invalid_file_data", { rule, key });
+  }
+  return null;
 }
-
-const OUTPUT_FIELDS = [...new Set(Object.values(OUTPUT_RULES.fields).flat())];
 
 /**
  * The output rules in the order of docs/api.md#output-rules; the number of pages goes before those that are not about
  * its text.
  */
-function validateOutput(output: Readonly<Record<string, unknown>>, limits: Limits): Verdict | null {
-  const { id: rule, field } = brokenOutputRule(output) ?? {};
+function validateOutput(output: Readonly<Record<string, unknown>>, limits: Limits, rules: OutputRules): Verdict | null {
+  const { id: rule, field } = brokenOutputRule(output, rules) ?? {};
   const isCountable = output.archive === "zip" && typeof output.pages === "string" && !rule?.startsWith("page_sel");
   if (isCountable && rule !== "page_range_end_precedes_start") {
     const count = countPagesSlowly(String(output.pages));
