@@ -154,16 +154,16 @@ const PROFILE = /^a-(?<part>\d)(?<conformance>\w?)$/;
 const VERSION_OF_PART: Readonly<Record<string, string>> = { 1: "1.4", 2: "1.7", 3: "1.7", 4: "2.0" };
 
 const singles = PDF_STANDARDS.map((standard) => [standard]);
-const pairs = PDF_STANDARDS.flatMap((left) => PDF_STANDARDS.map((right) => [left, right]));
+/** Their order says nothing, so that of each two there is one. */
+const pairs = PDF_STANDARDS.flatMap((left, index) => PDF_STANDARDS.slice(index).map((right) => [left, right]));
 const allowed = [[], ...singles, ...pairs]
   .flatMap((standards) => [null, ...PDF_VERSIONS].map((version) => ({ version, standards })))
   .filter((own) => validateOutput({ format: "pdf", filename: null, pages: null, ...own }, DEFAULT_LIMITS) === null);
 
 describe("versions and standards", () => {
   it("allow as many combinations as docs/api.md#output-rules does", () => {
-    // 6 versions alone · 11 profiles × (none, their own) · ua-1 × (none, four) · 8 profiles with ua-1, in both orders,
-    // × (none, their own).
-    expect(allowed).toHaveLength(6 + 22 + 5 + 32);
+    // 6 versions alone · 11 profiles × (none, their own) · ua-1 × (none, four) · 8 profiles with ua-1 × (none, their own).
+    expect(allowed).toHaveLength(6 + 22 + 5 + 16);
   });
 
   it.each(allowed)("give a PDF that claims them: version $version with $standards", async ({ version, standards }) => {

@@ -1,4 +1,4 @@
-/** The render queue over HTTP: order, deadline, a full queue, and clients that leave. */
+/** The render queue over HTTP: the deadline, probes, and clients that leave. Its order: test/backend/admission. */
 import { describe, expect, it, onTestFinished } from "vitest";
 import { NO_TIME_LIMIT } from "../../support/backend/bombs.ts";
 import { makeFakeTypst, waitFor, writtenPids } from "../../support/backend/fake-typst.ts";
@@ -46,18 +46,6 @@ async function enqueue(
 }
 
 describe("renders beyond the cap", () => {
-  it("wait and are served in the order in which they arrived", async () => {
-    const { backend, typst } = await heldBackend();
-    const answers: Promise<Response>[] = [];
-    for (const name of ["first", "second", "third", "fourth"]) answers.push((await enqueue(backend, name)).answer);
-    expect([await running(backend), await waiting(backend)]).toEqual([1, 3]);
-    await typst.signal("go");
-    const statuses = (await Promise.all(answers)).map(({ status }) => status);
-    expect(statuses).toEqual([200, 200, 200, 200]);
-    expect(await typst.read("served")).toBe("first\nsecond\nthird\nfourth\n");
-    expect([await running(backend), await waiting(backend)]).toEqual([0, 0]);
-  });
-
   it("are turned away at the deadline with Retry-After in the header and in the body", async () => {
     const { backend, typst } = await heldBackend({ SERVICE_QUEUE_DEADLINE_SECONDS: "1" });
     const { answer: held } = await enqueue(backend, "held");

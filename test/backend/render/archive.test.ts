@@ -228,8 +228,8 @@ describe("packPages", () => {
   });
 
   it.each(["png", "svg"] as const)("makes of %s the same archive with any number of threads", async (format) => {
-    const contents = [...SIZES, ...SIZES.toReversed()].map((size) => randomBytes(size / 2).toString("hex"));
-    const [one, ...others] = await Array.fromAsync([1, 2, 3, 64], async (threads) =>
+    const contents = SIZES.toReversed().map((size) => randomBytes(size / 2).toString("hex"));
+    const [one, ...others] = await Array.fromAsync([1, 2, 64], async (threads) =>
       pack(
         contents.map((content) => Buffer.from(content)),
         format,
@@ -237,7 +237,7 @@ describe("packPages", () => {
       ),
     );
     expect(one?.result).toBe("kept");
-    expect(others.map(({ archive }) => one?.archive.equals(archive))).toEqual([true, true, true]);
+    expect(others.map(({ archive }) => one?.archive.equals(archive))).toEqual([true, true]);
   });
 
   it("leaves no page open when one of several at once cannot be read, or is too much", async () => {
