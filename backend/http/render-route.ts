@@ -54,13 +54,13 @@ export class RenderRoute {
   }
 
   readonly handle = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
-    const { settings, observer, deliveries } = this.#parts;
+    const { settings, observer, metrics, deliveries } = this.#parts;
     this.#underWay++;
     try {
       const sender = readSender(request, settings.backendTokens);
       const begun = observer.beginRequest(request, sender.caller, sender.forbidden === null);
       const report = await this.#receiveAndRender(request, sender, watchClient(reply.raw));
-      observer.recordRender(report);
+      metrics.countRender(report);
       reply.header(LOAD_HEADER, formatBackendLoad(readLoad(this.#parts)));
       observer.endRequest(begun, report, await sendReply(request, reply, report, deliveries));
       return reply;

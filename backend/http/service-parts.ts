@@ -81,14 +81,11 @@ export function openParts(prerequisites: Prerequisites, log: FastifyBaseLogger):
     workDirectoryPath(workDirectory, "launcher"),
     ...sandbox.workFiles,
   ]);
-  const machineWatch = new MachineWatch({
-    workDirectory,
-    processLimits: new ProcessLimits(maxProcessesOfUser(sandbox.mode, launcher)),
-    log: (level, line) => log[level](line),
-  });
+  const processLimits = new ProcessLimits(maxProcessesOfUser(sandbox.mode, launcher));
+  const machineWatch = new MachineWatch({ workDirectory, processLimits, log: (level, line) => log[level](line) });
   const metrics = new RenderMetrics({
     ...budgets,
-    ...{ queue, warmPool, deliveries, slots, workDirectory, machineWatch, capabilities, followsCrash },
+    ...{ queue, warmPool, deliveries, slots, workDirectory, processLimits, capabilities, followsCrash },
     lostSpans: () => tracing?.lostSpans ?? 0,
     droppedLogLines: () => logOutput.droppedLines,
     sandboxMode: sandbox.mode,

@@ -45,10 +45,6 @@ export class MachineWatch {
     return this.#look;
   }
 
-  readProcessUse(): ProcessUse | null {
-    return this.#options.processLimits.findTightest();
-  }
-
   stop(): void {
     clearInterval(this.#timer);
   }

@@ -40,10 +40,6 @@ export class RequestObserver {
     return { request, caller, isFromEdge, startMilliseconds: performance.now() };
   }
 
-  recordRender(report: RequestReport): void {
-    this.#metrics.countRender(report);
-  }
-
   /** The answer is sent, or its client has gone: the request is counted and logged once. */
   endRequest(begun: BegunRequest, report: RequestReport, delivery: Delivery | null): void {
     const { request, caller, isFromEdge, startMilliseconds } = begun;

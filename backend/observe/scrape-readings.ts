@@ -4,9 +4,9 @@ import { TYPST_VERSION } from "../../typst/typst-release.mjs";
 import type { ByteBudget } from "../admission/byte-budget.ts";
 import type { RenderQueue } from "../admission/render-queue.ts";
 import type { WarmPool } from "../compiler/warm-pool.ts";
+import type { ProcessLimits } from "../processes/process-limits.ts";
 import type { SandboxMode } from "../sandbox/sandbox.ts";
 import { freeDiskBytes } from "../work-directory/watch.ts";
-import type { MachineWatch } from "./machine-watch.ts";
 
 export interface MetricSources {
   readonly queue: RenderQueue;
@@ -17,7 +17,7 @@ export interface MetricSources {
   readonly deliveries: { readonly underWay: number };
   readonly slots: number;
   readonly workDirectory: string;
-  readonly machineWatch: MachineWatch;
+  readonly processLimits: ProcessLimits;
   readonly lostSpans: () => number;
   readonly droppedLogLines: () => number;
   readonly sandboxMode: SandboxMode;
@@ -28,8 +28,8 @@ export interface MetricSources {
 type Reading = readonly [name: string, help: string, read: () => number | Promise<number>];
 
 const gaugesOf = (sources: MetricSources): readonly Reading[] => {
-  const { queue, warmPool, tempSpace, bodyMemory, outputMemory, deliveries, machineWatch } = sources;
-  const processes = () => machineWatch.readProcessUse();
+  const { queue, warmPool, tempSpace, bodyMemory, outputMemory, deliveries, processLimits } = sources;
+  const processes = () => processLimits.findTightest();
   // If the directory has been removed, the backend is about to end.
   const freeBytes = () => freeDiskBytes(sources.workDirectory).catch(() => 0);
   // biome-ignore format: a table.
