@@ -5,7 +5,7 @@
 import { cp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import { type BuildOptions, build } from "esbuild";
+import { type BuildOptions, build, type Plugin } from "esbuild";
 import { execa } from "execa";
 import { WITHOUT_UNUSED_FORMATS } from "./assets/bundle-validator.ts";
 import { bundledPackages, licencesOfPackages, packagesOf } from "./assets/licences.ts";
@@ -37,6 +37,38 @@ function bundleForNode({ engines }: Manifest): BuildOptions {
   return { platform: "node", target, minifySyntax: true, minifyWhitespace: true };
 }
 
+/**
+ * What a bundle imports of Node is an object of getters, so that a run loads only what it uses. Besides, Node reads all
+ * exports of a module that is imported, and has to load what is behind them: half of the time of a short run.
+ */
+const LAZY_BUILTINS: Plugin = {
+  name: "lazy-builtins",
+  setup(bundle) {
+    bundle.onResolve({ filter: /^node:/ }, ({ path }) => ({ path, namespace: "builtin" }));
+    bundle.onLoad({ filter: /./, namespace: "builtin" }, ({ path }) => {
+      const builtin = process.getBuiltinModule(path);
+      const load = `process.getBuiltinModule(${JSON.stringify(path)})`;
+      // Some are functions, and the members of `process` are given values.
+      if (typeof builtin !== "object" || builtin === process) return { contents: `module.exports = ${load};` };
+      const names = JSON.stringify(Object.keys(builtin));
+      const get = `() => (loaded ??= ${load})[name]`;
+      return {
+        contents: `let loaded; for (const name of ${names}) Object.defineProperty(exports, name, { enumerable: true, get: ${get} });`,
+      };
+    });
+  },
+};
+
+/** Where its entry point finds the program: in one file, because to find and open each of 40 takes longer than to read all. */
+const PROGRAM_BESIDE: Plugin = {
+  name: "program-beside",
+  setup(bundle) {
+    bundle.onResolve({ filter: /^\.\/main\.ts$/ }, ({ kind }) =>
+      kind === "dynamic-import" ? { path: "./program.js", external: true } : undefined,
+    );
+  },
+};
+
 const PACKAGES: Readonly<Record<string, Package>> = {
   client: {
     folder: "clients/typescript",
@@ -67,17 +99,17 @@ const PACKAGES: Readonly<Record<string, Package>> = {
       "typst-parser.wasm": "node_modules/codemirror-lang-typst/wasm/typst_syntax_bg.wasm",
     },
     bundle: (manifest) => ({
-      entryPoints: { main: "clients/command-line/start.mjs" },
-      chunkNames: "[name]-[hash]",
-      splitting: true,
+      entryPoints: { main: "clients/command-line/start.mjs", program: "clients/command-line/main.ts" },
       ...bundleForNode(manifest),
+      // Node 14 must be able to parse the entry point.
+      supported: { "logical-assignment": false },
       define: {
         PACKAGE_VERSION: JSON.stringify(manifest.version),
         TYPST_PARSER_FILE: JSON.stringify("./typst-parser.wasm"),
       },
       // Some of the packages are CommonJS and require modules of Node, but nothing else.
       banner: { js: "const require = process.getBuiltinModule;" },
-      plugins: [WITHOUT_UNUSED_FORMATS],
+      plugins: [WITHOUT_UNUSED_FORMATS, LAZY_BUILTINS, PROGRAM_BESIDE],
     }),
   },
   "e-invoice": {

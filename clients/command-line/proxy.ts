@@ -2,6 +2,8 @@
  * The proxies of the environment. Node's own support takes those that we pass on (nodejs.org/api/http.html#built-in-proxy-support);
  * whether a service needs one is decided here, because Node reads fewer forms of `NO_PROXY` than other programs do.
  */
+import http from "node:http";
+import net from "node:net";
 import { CommandError } from "./exit-codes.ts";
 
 export interface ProxyServer {
@@ -10,10 +12,6 @@ export interface ProxyServer {
   readonly variable: string;
   readonly isUsed: boolean;
 }
-
-/** Not imports, for which Node would load everything behind their exports: twice as long as the rest of the start. */
-const http = process.getBuiltinModule("node:http");
-const net = process.getBuiltinModule("node:net");
 
 /** Has `fetch` reach the service through its proxy, until what is returned is called. @throws CommandError when the variable holds no URL */
 export function useProxy(address: string): () => void {

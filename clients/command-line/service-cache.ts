@@ -1,5 +1,4 @@
 /** What a service publishes, kept in the user's cache and revalidated by entity tag: constraints and capabilities. */
-import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type Capabilities, parseCapabilities } from "../../protocol/capabilities.ts";
@@ -62,8 +61,7 @@ export async function serviceCapabilities(url: string, signal: AbortSignal): Pro
 }
 
 function cachedFile(kind: "constraints" | "capabilities", url: string): string {
-  const name = createHash("sha256").update(url).digest("hex").slice(0, 32);
-  return join(cacheFolder(), kind, `${name}.json`);
+  return join(cacheFolder(), kind, `${encodeURIComponent(url)}.json`);
 }
 
 /** Without a writable cache, it is transferred each time. */

@@ -8,13 +8,11 @@ const MIN_MINOR = 12;
 
 const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
 if (major > MIN_MAJOR || (major === MIN_MAJOR && minor >= MIN_MINOR)) {
-  // From its sources, it would spend half of a run on their types: Node keeps what it has made of them.
-  if (import.meta.url.endsWith("/start.mjs")) {
-    const folder = new URL("../../node_modules/.cache/compiled", import.meta.url);
-    const path = process.getBuiltinModule("node:url").fileURLToPath(folder);
-    process.getBuiltinModule("node:module").enableCompileCache(path);
-  }
-  void import("./main.ts");
+  // Node keeps what it has made of the program in the user's own cache: in one that all users share, others could change it.
+  void import("../../typst/cache-folder.mjs").then(({ cacheFolder }) => {
+    process.getBuiltinModule("node:module").enableCompileCache(`${cacheFolder()}/compiled`);
+    return import("./main.ts");
+  });
 } else {
   process.stderr.write(
     `document-rendering needs Node ${MIN_MAJOR}.${MIN_MINOR} or newer, and this is Node ${process.versions.node}: install a newer one from https://nodejs.org, or, if npm has installed the command in a folder of yours, run npm install node@24 there.\n`,

@@ -1,10 +1,11 @@
 /**
  * Typst's own parser, `typst-syntax` as WebAssembly from the package `codemirror-lang-typst`. The package's own script is
- * made for an editor: it cannot begin anew after a text whose nesting has exhausted the stack. So this file has the few
- * functions that the module imports; their names have the version of the package in them.
+ * made for an editor: it cannot begin anew after a text whose nesting has exhausted the stack, and it hands over the tree
+ * by some twelve calls for each node, which takes three times as long as to parse. So this file reads the tree where the
+ * module has it in memory. The places below are those of the pinned version; a test compares them with its own `tree()`.
  */
 
-/** The kinds of nodes in the order of their numbers. `TypstParser` compares them with those of the module. */
+/** The kinds of nodes in the order of their numbers. */
 const KINDS = [
   ...(["None of these", "End", "Error", "Shebang", "LineComment", "BlockComment", "Markup", "Text", "Space"] as const),
   ...(["Linebreak", "Parbreak", "Escape", "Shorthand", "SmartQuote", "Strong", "Emph", "Raw", "RawLang"] as const),
@@ -42,30 +43,24 @@ export interface SyntaxTree {
   readonly byKind: ReadonlyMap<Kind, readonly SyntaxNode[]>;
 }
 
-const NO_CHILDREN: readonly MadeNode[] = [];
+/** How the module has a `SyntaxNode` in memory, in words of four bytes. */
+const NODE = { words: 8, pointer: 0, length: 6, kind: 7 };
+/** What an error has in place of its kind. A node with children has the number before; both are a pointer to the rest. */
+const ERROR_NODE = KINDS.length + 1;
+const INNER = { length: 6, children: 10, count: 11, kind: 15 };
+const ERROR = { length: 14 };
+/** The root is in the source, which the parser has a pointer to. */
+const SOURCE_OF_PARSER = 1;
+const ROOT_OF_SOURCE = 16;
 
-/** Its place is that in its parent, until `place` is called. */
-class MadeNode implements SyntaxNode {
-  kind: Kind = "Error";
-  start = 0;
-  end = 0;
-  children = NO_CHILDREN;
-  parent: MadeNode | null = null;
-}
-
-function isNode(value: unknown): value is MadeNode {
-  return value instanceof MadeNode;
-}
+const NO_CHILDREN: readonly SyntaxNode[] = [];
 
 interface Exports {
   readonly memory: WebAssembly.Memory;
-  readonly __wbindgen_export_3: WebAssembly.Table;
   __wbindgen_start(): void;
   __wbindgen_malloc(size: number, align: number): number;
   typstwasmparser_new(pointer: number, length: number): number;
-  typstwasmparser_tree(parser: number): MadeNode;
   __wbg_typstwasmparser_free(parser: number, isOwned: number): void;
-  typstwasmparser_get_node_types(): readonly (readonly [string, number])[];
 }
 
 export class TypstParser {
@@ -80,10 +75,7 @@ export class TypstParser {
   parse(text: string): SyntaxTree | null {
     this.#exports ??= instantiate(this.#module);
     try {
-      const root = makeTree(this.#exports, text);
-      const byKind = new Map<Kind, SyntaxNode[]>();
-      place(root, null, byKind);
-      return { root, byKind };
+      return readTree(this.#exports, text);
     } catch (error) {
       if (!(error instanceof RangeError) && !(error instanceof WebAssembly.RuntimeError)) throw error;
       // The instance may be left in any state.
@@ -93,97 +85,90 @@ export class TypstParser {
   }
 }
 
-function makeTree(exports: Exports, text: string): MadeNode {
+function readTree(exports: Exports, text: string): SyntaxTree {
   const bytes = new TextEncoder().encode(text);
   const pointer = exports.__wbindgen_malloc(bytes.length, 1);
   new Uint8Array(exports.memory.buffer).set(bytes, pointer);
   const parser = exports.typstwasmparser_new(pointer, bytes.length);
-  const tree = exports.typstwasmparser_tree(parser);
+  // Parsing may have moved the memory.
+  const reader = new TreeReader(new Uint32Array(exports.memory.buffer));
+  const root = reader.read(reader.pointerAt(parser / 4 + SOURCE_OF_PARSER) + ROOT_OF_SOURCE, 0, null);
   exports.__wbg_typstwasmparser_free(parser, 1);
-  return tree;
+  return { root, byKind: reader.byKind };
 }
 
-function place(node: MadeNode, parent: MadeNode | null, byKind: Map<Kind, SyntaxNode[]>): void {
-  node.parent = parent;
-  const same = byKind.get(node.kind);
-  if (same === undefined) byKind.set(node.kind, [node]);
-  else same.push(node);
-  let { start } = node;
-  for (const child of node.children) {
-    child.start = start;
-    child.end += start;
-    start = child.end;
-    place(child, node, byKind);
+class TreeReader {
+  readonly byKind = new Map<Kind, SyntaxNode[]>();
+  readonly #words: Uint32Array;
+
+  constructor(words: Uint32Array) {
+    this.#words = words;
+  }
+
+  pointerAt(word: number): number {
+    return this.#wordAt(word) / 4;
+  }
+
+  /** @param at the word where the node begins */
+  read(at: number, start: number, parent: SyntaxNode | null): SyntaxNode {
+    const number = this.#numberAt(at + NODE.kind);
+    const kind = KINDS[number];
+    if (kind !== undefined) return this.#add(kind, start, this.#wordAt(at + NODE.length), NO_CHILDREN, parent);
+    const found = this.pointerAt(at + NODE.pointer);
+    if (number === ERROR_NODE)
+      return this.#add("Error", start, this.#wordAt(found + ERROR.length), NO_CHILDREN, parent);
+    const children: SyntaxNode[] = [];
+    const length = this.#wordAt(found + INNER.length);
+    const node = this.#add(KINDS[this.#numberAt(found + INNER.kind)] ?? "Error", start, length, children, parent);
+    const first = this.pointerAt(found + INNER.children);
+    const count = this.#wordAt(found + INNER.count);
+    let place = start;
+    for (let index = 0; index < count; index++) {
+      const child = this.read(first + index * NODE.words, place, node);
+      children.push(child);
+      place = child.end;
+    }
+    return node;
+  }
+
+  #add(
+    kind: Kind,
+    start: number,
+    length: number,
+    children: readonly SyntaxNode[],
+    parent: SyntaxNode | null,
+  ): SyntaxNode {
+    const node = { kind, start, end: start + length, children, parent };
+    const same = this.byKind.get(kind);
+    if (same === undefined) this.byKind.set(kind, [node]);
+    else same.push(node);
+    return node;
+  }
+
+  #wordAt(word: number): number {
+    return this.#words[word] ?? 0;
+  }
+
+  /** What is beside it in its word may be anything. */
+  #numberAt(word: number): number {
+    return this.#wordAt(word) & 0xff;
   }
 }
 
 function instantiate(module: WebAssembly.Module): Exports {
-  const decoder = new TextDecoder();
-  /** The names of members, which are constants of the module: each is decoded once. */
-  const names = new Map<number, string>();
-  const read = (pointer: number, length: number) =>
-    decoder.decode(new Uint8Array(exports.memory.buffer, pointer, length));
-  const name = (pointer: number, length: number) => {
-    const known = names.get(pointer);
-    if (known !== undefined && known.length === length) return known;
-    const text = read(pointer, length);
-    names.set(pointer, text);
-    return text;
+  // It calls them for its own `tree()`, and before it ends with a panic.
+  const fail = () => {
+    throw new WebAssembly.RuntimeError("the parser has failed");
   };
-  const fail = (pointer: number, length: number) => {
-    throw new WebAssembly.RuntimeError(read(pointer, length));
-  };
-  /**
-   * The items of the lists that are being filled, the inner ones last: a list is the place where it begins. An array for
-   * each would be most of the memory.
-   */
-  const open: unknown[] = [];
-  let isMakingTree = false;
-  const setMember = (node: MadeNode, key: string, value: unknown) => {
-    if (key === "kind") node.kind = KINDS[Number(value)] ?? "Error";
-    else if (key === "length") node.end = Number(value);
-    else if (typeof value === "number") {
-      if (key === "children" && value < open.length) node.children = open.slice(value).filter(isNode);
-      // The other lists are hints, and the positions of children, which stand one behind the other.
-      open.length = value;
-    }
-  };
-  const imports = {
-    __wbindgen_string_new: name,
-    __wbindgen_number_new: (value: number) => value,
-    __wbindgen_bigint_from_u64: (value: bigint) => BigInt.asUintN(64, value),
-    __wbindgen_error_new: (pointer: number, length: number) => new Error(read(pointer, length)),
-    __wbg_new_405e22f390576ce2: () => new MadeNode(),
-    __wbg_new_78feb108b6472713: () => (isMakingTree ? open.length : []),
-    __wbg_new_8a6f238a6ece86ea: () => new Error("the parser has failed"),
-    __wbg_set_3f1d0b984ed272ed: setMember,
-    __wbg_set_37837023f3d740e8: (list: unknown[] | number, index: number, value: unknown) => {
-      if (typeof list === "number") open[list + index] = value;
-      else list[index] = value;
-    },
-    __wbg_stack_0ed75d68575b0f3c: () => undefined,
-    __wbg_error_7534b8e9a36f1ab4: fail,
-    __wbindgen_debug_string: () => undefined,
-    __wbindgen_throw: fail,
-    __wbindgen_init_externref_table: () => {
-      const table = exports.__wbindgen_export_3;
-      const first = table.grow(4);
-      table.set(0, undefined);
-      for (const [index, value] of [undefined, null, true, false].entries()) table.set(first + index, value);
-    },
-  };
-  const instance = new WebAssembly.Instance(module, { "./typst_syntax_bg.js": imports });
-  const exports = parserIn(instance.exports);
+  const imports = Object.fromEntries(WebAssembly.Module.imports(module).map(({ name }) => [name, fail]));
+  const own = { ...imports, __wbindgen_init_externref_table: () => {} };
+  const exports = parserIn(new WebAssembly.Instance(module, { "./typst_syntax_bg.js": own }).exports);
   exports.__wbindgen_start();
-  if (exports.typstwasmparser_get_node_types().some(([kind, number]) => KINDS[number] !== kind)) {
-    throw new Error("the parser has other kinds of nodes than parser.ts: codemirror-lang-typst has been updated");
-  }
-  isMakingTree = true;
   return exports;
 }
 
 function parserIn(exports: WebAssembly.Exports): Exports {
-  const names = ["typstwasmparser_new", "typstwasmparser_tree", "typstwasmparser_get_node_types"];
+  const names = ["memory", "__wbindgen_malloc", "typstwasmparser_new", "__wbg_typstwasmparser_free"];
   const isParser = (all: object): all is Exports => names.every((name) => name in all);
   if (!isParser(exports)) throw new Error("the WebAssembly is not that of the parser");
   return exports;

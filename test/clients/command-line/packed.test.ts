@@ -64,24 +64,30 @@ describe("on a Node that is too old", () => {
   });
 
   it("loads nothing that an old Node cannot parse before it checks the version", async () => {
-    const text = await readFile(join(PROJECT, "clients/command-line/start.mjs"), "utf8");
-    expect(text).not.toMatch(/^import /m);
-    // The syntax of Node 14 is written as it is.
-    const [asItIs, forNode14] = await Promise.all(
-      ["esnext", "node14"].map((target) => transform(text, { target, minify: true })),
-    );
-    expect(forNode14?.code).toBe(asItIs?.code);
+    for (const entry of [PROGRAM, join(PROJECT, "clients/command-line/start.mjs")]) {
+      const text = await readFile(entry, "utf8");
+      expect(text).not.toMatch(/^import /m);
+      // The syntax of Node 14 is written as it is.
+      const [asItIs, forNode14] = await Promise.all(
+        ["esnext", "node14"].map((target) => transform(text, { target, minify: true })),
+      );
+      expect(forNode14?.code).toBe(asItIs?.code);
+    }
   });
 });
 
-it("keeps compiled code in the checkout, whatever the name of that", async () => {
-  const folder = await makeTemporaryFolder("start-");
-  const start = await readFile(join(PROJECT, "clients/command-line/start.mjs"), "utf8");
-  const entry = "a b/clients/command-line/start.mjs";
-  await writeProject(folder, { [entry]: start, "a b/clients/command-line/main.ts": "export {};" });
-  await execa(process.execPath, [join(folder, entry)], { env: { NODE_COMPILE_CACHE: undefined } });
-  expect(await readdir(folder)).toEqual(["a b"]);
-  expect(await readdir(join(folder, "a b/node_modules/.cache"))).toEqual(["compiled"]);
+describe("what Node makes of the program", () => {
+  it("is kept in the user's own cache, where one can be written, and nobody reads of it", async () => {
+    const folder = await makeTemporaryFolder("compiled-");
+    await writeProject(folder, { file: "" });
+    for (const cache of ["cache", "file/cache"]) {
+      const env = { ...commandEnvironment(folder), NODE_COMPILE_CACHE: "", XDG_CACHE_HOME: join(folder, cache) };
+      const run = await execa(process.execPath, [PROGRAM, "render", "--help"], { env, extendEnv: false });
+      expect(run.stderr).toBe("");
+    }
+    expect(await readdir(join(folder, "cache/document-rendering-service"))).toEqual(["compiled"]);
+    expect((await readdir(folder)).sort()).toEqual(["cache", "file"]);
+  });
 });
 
 it("runs in a checkout by npx", async () => {
