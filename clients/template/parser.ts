@@ -39,21 +39,19 @@ export interface SyntaxNode {
 
 export interface SyntaxTree {
   readonly root: SyntaxNode;
-  /** All nodes of each kind, each before those in it. */
-  readonly byKind: ReadonlyMap<Kind, readonly SyntaxNode[]>;
+  /** All nodes of a kind, in the order of the text, each before those in it. */
+  nodesOf(kind: Kind): readonly SyntaxNode[];
 }
 
 /** How the module has a `SyntaxNode` in memory, in words of four bytes. */
 const NODE = { words: 8, pointer: 0, length: 6, kind: 7 };
 /** What an error has in place of its kind. A node with children has the number before; both are a pointer to the rest. */
 const ERROR_NODE = KINDS.length + 1;
-const INNER = { length: 6, children: 10, count: 11, kind: 15 };
+const INNER = { descendants: 8, children: 10, count: 11, kind: 15 };
 const ERROR = { length: 14 };
 /** The root is in the source, which the parser has a pointer to. */
 const SOURCE_OF_PARSER = 1;
 const ROOT_OF_SOURCE = 16;
-
-const NO_CHILDREN: readonly SyntaxNode[] = [];
 
 interface Exports {
   readonly memory: WebAssembly.Memory;
@@ -91,67 +89,128 @@ function readTree(exports: Exports, text: string): SyntaxTree {
   new Uint8Array(exports.memory.buffer).set(bytes, pointer);
   const parser = exports.typstwasmparser_new(pointer, bytes.length);
   // Parsing may have moved the memory.
-  const reader = new TreeReader(new Uint32Array(exports.memory.buffer));
-  const root = reader.read(reader.pointerAt(parser / 4 + SOURCE_OF_PARSER) + ROOT_OF_SOURCE, 0, null);
+  const tree = new FlatTree(new Uint32Array(exports.memory.buffer), parser / 4);
   exports.__wbg_typstwasmparser_free(parser, 1);
-  return { root, byKind: reader.byKind };
+  return tree;
 }
 
-class TreeReader {
-  readonly byKind = new Map<Kind, SyntaxNode[]>();
-  readonly #words: Uint32Array;
+/**
+ * The nodes have numbers in the order of the text, each before those in it. Most are signs and spaces that nobody asks for,
+ * so a node becomes an object when it is asked for.
+ */
+class FlatTree implements SyntaxTree {
+  readonly #kinds: Uint8Array;
+  readonly #starts: Uint32Array;
+  readonly #ends: Uint32Array;
+  readonly #parents: Int32Array;
+  /** The number of the first node that is not in this one. */
+  readonly #next: Uint32Array;
+  readonly #made: FlatNode[] = [];
+  readonly #lists = new Map<Kind, readonly SyntaxNode[]>();
+  #count = 0;
 
-  constructor(words: Uint32Array) {
-    this.#words = words;
+  /** @param words the memory of the module. @param parser where its parser is */
+  constructor(words: Uint32Array, parser: number) {
+    const root = pointerAt(words, parser + SOURCE_OF_PARSER) + ROOT_OF_SOURCE;
+    const size = words[pointerAt(words, root + NODE.pointer) + INNER.descendants] ?? 0;
+    this.#kinds = new Uint8Array(size);
+    this.#starts = new Uint32Array(size);
+    this.#ends = new Uint32Array(size);
+    this.#parents = new Int32Array(size);
+    this.#next = new Uint32Array(size);
+    this.#read(words, root, 0, -1);
   }
 
-  pointerAt(word: number): number {
-    return this.#wordAt(word) / 4;
+  get root(): SyntaxNode {
+    return this.nodeAt(0);
   }
 
-  /** @param at the word where the node begins */
-  read(at: number, start: number, parent: SyntaxNode | null): SyntaxNode {
-    const number = this.#numberAt(at + NODE.kind);
-    const kind = KINDS[number];
-    if (kind !== undefined) return this.#add(kind, start, this.#wordAt(at + NODE.length), NO_CHILDREN, parent);
-    const found = this.pointerAt(at + NODE.pointer);
-    if (number === ERROR_NODE)
-      return this.#add("Error", start, this.#wordAt(found + ERROR.length), NO_CHILDREN, parent);
-    const children: SyntaxNode[] = [];
-    const length = this.#wordAt(found + INNER.length);
-    const node = this.#add(KINDS[this.#numberAt(found + INNER.kind)] ?? "Error", start, length, children, parent);
-    const first = this.pointerAt(found + INNER.children);
-    const count = this.#wordAt(found + INNER.count);
-    let place = start;
-    for (let index = 0; index < count; index++) {
-      const child = this.read(first + index * NODE.words, place, node);
-      children.push(child);
-      place = child.end;
+  nodesOf(kind: Kind): readonly SyntaxNode[] {
+    const known = this.#lists.get(kind);
+    if (known !== undefined) return known;
+    const number = KINDS.indexOf(kind);
+    const found: SyntaxNode[] = [];
+    this.#lists.set(kind, found);
+    for (let at = this.#kinds.indexOf(number); at !== -1; at = this.#kinds.indexOf(number, at + 1)) {
+      found.push(this.nodeAt(at));
     }
+    return found;
+  }
+
+  nodeAt(number: number): FlatNode {
+    const known = this.#made[number];
+    if (known !== undefined) return known;
+    const kind = KINDS[this.#kinds[number] ?? 0] ?? "Error";
+    const node = new FlatNode(this, number, kind, this.#starts[number] ?? 0, this.#ends[number] ?? 0);
+    this.#made[number] = node;
     return node;
   }
 
-  #add(
-    kind: Kind,
-    start: number,
-    length: number,
-    children: readonly SyntaxNode[],
-    parent: SyntaxNode | null,
-  ): SyntaxNode {
-    const node = { kind, start, end: start + length, children, parent };
-    const same = this.byKind.get(kind);
-    if (same === undefined) this.byKind.set(kind, [node]);
-    else same.push(node);
-    return node;
+  parentOf(number: number): SyntaxNode | null {
+    const parent = this.#parents[number] ?? -1;
+    return parent === -1 ? null : this.nodeAt(parent);
   }
 
-  #wordAt(word: number): number {
-    return this.#words[word] ?? 0;
+  childrenOf(number: number): readonly SyntaxNode[] {
+    const children: SyntaxNode[] = [];
+    const end = this.#next[number] ?? 0;
+    for (let child = number + 1; child < end; child = this.#next[child] ?? end) children.push(this.nodeAt(child));
+    return children;
   }
 
-  /** What is beside it in its word may be anything. */
-  #numberAt(word: number): number {
-    return this.#wordAt(word) & 0xff;
+  /** @returns where the node ends in the text */
+  #read(words: Uint32Array, at: number, start: number, parent: number): number {
+    const number = this.#count++;
+    // What is beside it in its word may be anything.
+    let kind = (words[at + NODE.kind] ?? 0) & 0xff;
+    let end = start + (words[at + NODE.length] ?? 0);
+    if (kind === ERROR_NODE) {
+      kind = KINDS.indexOf("Error");
+      end = start + (words[pointerAt(words, at + NODE.pointer) + ERROR.length] ?? 0);
+    } else if (kind >= KINDS.length) {
+      const inner = pointerAt(words, at + NODE.pointer);
+      kind = (words[inner + INNER.kind] ?? 0) & 0xff;
+      const first = pointerAt(words, inner + INNER.children);
+      const last = first + (words[inner + INNER.count] ?? 0) * NODE.words;
+      end = start;
+      for (let child = first; child < last; child += NODE.words) end = this.#read(words, child, end, number);
+    }
+    this.#kinds[number] = kind;
+    this.#starts[number] = start;
+    this.#ends[number] = end;
+    this.#parents[number] = parent;
+    this.#next[number] = this.#count;
+    return end;
+  }
+}
+
+function pointerAt(words: Uint32Array, word: number): number {
+  return (words[word] ?? 0) / 4;
+}
+
+class FlatNode implements SyntaxNode {
+  readonly kind: Kind;
+  readonly start: number;
+  readonly end: number;
+  readonly #tree: FlatTree;
+  readonly #number: number;
+  #children: readonly SyntaxNode[] | null = null;
+
+  constructor(tree: FlatTree, number: number, kind: Kind, start: number, end: number) {
+    this.#tree = tree;
+    this.#number = number;
+    this.kind = kind;
+    this.start = start;
+    this.end = end;
+  }
+
+  get children(): readonly SyntaxNode[] {
+    this.#children ??= this.#tree.childrenOf(this.#number);
+    return this.#children;
+  }
+
+  get parent(): SyntaxNode | null {
+    return this.#tree.parentOf(this.#number);
   }
 }
 

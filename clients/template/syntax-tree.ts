@@ -12,7 +12,7 @@ export interface Template extends SyntaxTree {
 
 /** Longer texts are made by programs. A file of a request is smaller. */
 const MAX_LENGTH = 2 * 1024 ** 2;
-/** All of a project's usual texts. Its trees take some fifty times as much memory. */
+/** All of a project's usual texts. Its trees take some twenty times as much memory. */
 const MAX_KEPT_LENGTH = 2 * 1024 ** 2;
 
 let openModule: (() => WebAssembly.Module) | null = null;
@@ -43,9 +43,9 @@ function parseAnew(text: string): Template {
   if (openModule === null) throw new Error("nobody has provided the parser");
   parser ??= new TypstParser(openModule());
   const tree = text.length > MAX_LENGTH ? null : parser.parse(text);
-  if (tree !== null) return { text, ...tree, isReadable: true };
-  const empty: SyntaxNode = { kind: "Markup", start: 0, end: text.length, children: [], parent: null };
-  return { text, root: empty, byKind: new Map(), isReadable: false };
+  if (tree !== null) return { text, root: tree.root, nodesOf: (kind) => tree.nodesOf(kind), isReadable: true };
+  const root: SyntaxNode = { kind: "Markup", start: 0, end: text.length, children: [], parent: null };
+  return { text, root, nodesOf: () => [], isReadable: false };
 }
 
 function keep(template: Template): void {
@@ -59,8 +59,8 @@ function keep(template: Template): void {
 }
 
 /** All nodes of some kinds, in the order of the text, each before those in it. */
-export function nodesOf({ byKind }: SyntaxTree, ...kinds: readonly Kind[]): readonly SyntaxNode[] {
-  const lists = kinds.map((kind) => byKind.get(kind) ?? []).filter(({ length }) => length > 0);
+export function nodesOf(tree: SyntaxTree, ...kinds: readonly Kind[]): readonly SyntaxNode[] {
+  const lists = kinds.map((kind) => tree.nodesOf(kind)).filter(({ length }) => length > 0);
   const [first = [], ...others] = lists;
   return others.length === 0 ? first : lists.flat().sort((a, b) => a.start - b.start || b.end - a.end);
 }

@@ -75,7 +75,7 @@ describe("the tree of Typst's parser", () => {
   it("has each node in its list, with its place and what it is in", () => {
     const text = "#let é = [😀 *a*]";
     const tree = parser.parse(text);
-    const [strong] = tree?.byKind.get("Strong") ?? [];
+    const [strong] = tree?.nodesOf("Strong") ?? [];
     expect(text.slice(strong?.start, strong?.end)).toBe("*a*");
     expect(strong?.parent?.parent?.kind).toBe("ContentBlock");
     expect(tree?.root.children.at(-1)?.parent).toBe(tree?.root);
