@@ -1,8 +1,6 @@
 /** A render that finds a process waiting has the same bytes as one that does not. */
 import { readFile } from "node:fs/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { EXAMPLE_NAMES } from "../../../protocol/routes.ts";
-import { exampleRequest } from "../../../scripts/examples/example-request.ts";
 import { textFile } from "../../support/backend/request-files.ts";
 import { startTestBackend, type TestBackend } from "../../support/backend/test-backend.ts";
 
@@ -137,17 +135,5 @@ describe("a document is the same from a process that has waited,", () => {
 
   it("with bytes that matter at its beginning or its end", async () => {
     await expectEqual(BYTE_DOCUMENTS);
-  });
-
-  it.each(EXAMPLE_NAMES)("for the example %s", async (name) => {
-    const request: object = JSON.parse(await exampleRequest(name));
-    const output = OUTPUTS[EXAMPLE_NAMES.indexOf(name) % OUTPUTS.length];
-    const body = { ...request, output };
-    const expected = await answerOf(cold, body);
-    const takesBefore = await warmTakes();
-    // The second time at the latest, a process waits for it; for a request that brings fonts, none ever does.
-    for (let renders = 0; renders < 2 && (await warmTakes()) === takesBefore; renders++) {
-      expect(areEqual(expected, await answerOf(warm, body)), JSON.stringify(output)).toBe(true);
-    }
   });
 });

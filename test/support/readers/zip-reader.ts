@@ -33,26 +33,21 @@ export function readZip(archive: Buffer): ZipEntry[] {
   return entries;
 }
 
-/**
- * @returns `packedBytes`, the compressed size without headers, and when it was last modified, as the archive says:
- *   `1980-01-01 00:00:00`.
- */
+/** @returns `packedBytes`, the compressed size without headers */
 function readEntry(archive: Buffer, central: number) {
   const isCompressed = archive.readUInt16LE(central + 10) !== STORED;
-  const [time, date] = [archive.readUInt16LE(central + 12), archive.readUInt16LE(central + 14)];
   const checksum = archive.readUInt32LE(central + 16);
   const compressedSize = archive.readUInt32LE(central + 20);
   const size = archive.readUInt32LE(central + 24);
   const local = archive.readUInt32LE(central + 42);
   if (archive.readUInt32LE(local) !== LOCAL_SIGNATURE) throw new Error("an entry has no local header");
-  if (archive.readUInt16LE(local + 10) !== time || archive.readUInt16LE(local + 12) !== date) {
-    throw new Error("an entry has two times");
-  }
+  const timeAndDate = archive.readUInt32LE(central + 12);
+  if (archive.readUInt32LE(local + 10) !== timeAndDate) throw new Error("an entry has two times");
   const start = local + LOCAL_SIZE + archive.readUInt16LE(local + 26) + archive.readUInt16LE(local + 28);
   const packed = archive.subarray(start, start + compressedSize);
   const bytes = isCompressed ? inflateWhole(packed) : packed;
   if (bytes.length !== size || crc32(bytes) !== checksum) throw new Error("an entry is damaged");
-  return { bytes, packedBytes: packed.length, modified: textOfTime(date, time) };
+  return { bytes, packedBytes: packed.length };
 }
 
 /** The content of a DEFLATE stream, after whose end nothing may follow. */
@@ -66,11 +61,4 @@ function inflateWhole(packed: Buffer): Buffer {
 /** What zlib returns with `info`, which its types do not know. */
 function isInflated(value: unknown): value is { buffer: Buffer; engine: { bytesWritten: number } } {
   return typeof value === "object" && value !== null && "buffer" in value && "engine" in value;
-}
-
-/** Year, month and day from 1980 on in 7, 4 and 5 bits; hours, minutes and pairs of seconds in 5, 6 and 5. */
-function textOfTime(date: number, time: number): string {
-  const two = (number: number) => String(number).padStart(2, "0");
-  const day = `${1980 + (date >> 9)}-${two((date >> 5) & 15)}-${two(date & 31)}`;
-  return `${day} ${two(time >> 11)}:${two((time >> 5) & 63)}:${two((time & 31) * 2)}`;
 }
