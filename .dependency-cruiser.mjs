@@ -43,10 +43,10 @@ const ONLY = [
   ["admission-knows-nobody", "^backend/admission/", ["^(backend/admission|rules)/"], "It counts slots and bytes without knowing what a render is."],
   ["backend-leaves", "^backend/(settings|work-directory/paths)\\.ts$", ["^(rules|protocol|typst)/", NODE, "^backend/work-directory/paths\\.ts$"], "They know nothing of what reads them."],
   ["client-is-portable", "^clients/typescript/", ["^(clients/typescript|protocol|rules)/", "^node_modules/content-disposition/"], "It runs in browsers, Node and Workers."],
-  ["document-is-portable", "^clients/document/", ["^(clients/(document|template|typescript)|protocol|rules|typst/fonts)/", READER_OF_PDFS, "^node_modules/(fflate|saxes)/"], "It runs in browsers and Node."],
+  ["document-is-portable", "^clients/document/", ["^(clients/(document|data-schema|template|typescript)|protocol|rules|typst/fonts)/", READER_OF_PDFS, "^node_modules/(fflate|saxes)/"], "It runs in browsers and Node."],
   ["e-invoice-stands-alone", "^clients/e-invoice/", ["^clients/e-invoice/", "^node_modules/(fflate|saxes)/"], "It finishes a PDF wherever that came from."],
   ["data-schema-is-portable", "^clients/data-schema/", ["^(clients/data-schema|rules/json)/", "^node_modules/@hyperjump/(json-schema|browser)/"], "It runs in browsers and Node."],
-  ["template-is-portable", "^clients/template/(?!node-parser\\.ts$)", ["^(clients/template|rules)/", "^node_modules/(smol-toml|valibot)/"], "It runs in browsers and Node, each of which provides the parser."],
+  ["template-is-portable", "^clients/template/(?!node-parser\\.ts$)", ["^(clients/(template|data-schema)|rules)/", "^node_modules/(smol-toml|valibot)/"], "It runs in browsers and Node, each of which provides the parser."],
   ["cli-is-a-client", "^clients/command-line/", ["^(clients/(command-line|typescript|document|data-schema|e-invoice|template)|protocol|rules|typst)/", ...OF_NODE], "It calls the service, and compiles as the service does."],
   ["playground-is-a-client", "^clients/playground/", ["^(clients/(playground|typescript|document|data-schema|template)|protocol|rules|typst/(fonts|finished-pdf)|node_modules)/"], "It runs in browsers."],
 ];

@@ -232,7 +232,9 @@ function textTakenForNumber(template: Template, node: SyntaxNode, members: Reado
   const text = one ?? other;
   const isNumber = [left, right].some((part) => part?.kind === "Int" || part?.kind === "Float");
   const verb = verbOf(OF_TEXT_AND_NUMBER);
-  return text === null || !isNumber || verb === null ? null : ([text, verb] as const);
+  // A text times anything but a whole number is an error of its own.
+  const isRepeated = partsOf(node).some(({ kind }) => kind === "Star");
+  return text === null || !(isNumber || isRepeated) || verb === null ? null : ([text, verb] as const);
 }
 
 /** What a call does with which texts: `sum` with those of an array, `calc.max` and `calc.min` with their arguments. */

@@ -12,7 +12,7 @@ import { jsonMistake } from "../project/json-text.ts";
 import type { Project, ProjectFlags } from "../project/project.ts";
 import type { DataText } from "../project/request.ts";
 import { describeTabs } from "../project/tabs.ts";
-import { describeTextArithmetic, openProject } from "../project/template-findings.ts";
+import { describeDataMistakes, openProject } from "../project/template-findings.ts";
 import { printableLine } from "../terminal.ts";
 import { fileNameOf, membersInWords, type NameMistake, requirePlaceholders } from "./file-names.ts";
 import { type Row, readingInWords, readRows } from "./rows.ts";
@@ -51,11 +51,12 @@ export async function readEachProject(
   const leaveOut = [...(each === STANDARD_INPUT ? [] : [each]), ...documents.map(({ path }) => path)];
   const opening = { command, leaveOut, data: [each], givenBy: "--each", isStrict: true } as const;
   const project = openProject(source, options, opening);
-  const ofNumbers = read.table === null ? [] : describeTextArithmetic(project, read.table.numeric);
+  const [first] = documents;
+  const ofData = first === undefined ? [] : describeDataMistakes(project, first.data, read.table?.numeric);
   const ofPictures = documents.flatMap(({ data, place }) =>
     describeCutPictures(data).map((note) => `${place}: ${note}`),
   );
-  const notes = [...project.notes, ...notesOfTabs(documents, project), ...ofPictures.slice(0, MAX_CUT), ...ofNumbers];
+  const notes = [...project.notes, ...notesOfTabs(documents, project), ...ofPictures.slice(0, MAX_CUT), ...ofData];
   return { project: { ...project, notes }, documents, reading: readingInWords(shown, read) };
 }
 

@@ -179,7 +179,7 @@ async function compileIn(work: string, compilation: CompileInput, signal: AbortS
     signal,
   );
   const said = rewriteDiagnostics(ended.stderr.toString("utf8"), project, root);
-  const { text, undisplayable } = joinUndisplayable(addHints(said, data?.text ?? "").trimEnd());
+  const { text, undisplayable } = joinUndisplayable(addHints(said, project, data?.text ?? "").trimEnd());
   const diagnostics = parseDiagnostics(text);
   const { use } = ended;
   const failed = { ok: false, text, diagnostics, undisplayable, reason: null, use, isTooMuch: false, files: [] };

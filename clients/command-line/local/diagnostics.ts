@@ -4,7 +4,11 @@
  */
 import { styleText } from "node:util";
 import { similarName, similarWord } from "../../data-schema/similar-name.ts";
+import { explainMessage } from "../../document/plain-words.ts";
+import { definedNames } from "../../template/bindings.ts";
+import { isTypst } from "../../template/file-kinds.ts";
 import { memberNames, olderTypstHint } from "../../template/older-typst.ts";
+import { parseTemplate } from "../../template/syntax-tree.ts";
 import { type Project, shownPath } from "../project/project.ts";
 import { isAtRoot, originalLines, SENT_SOURCE } from "../project/sent-texts.ts";
 import { printable } from "../terminal.ts";
@@ -89,8 +93,8 @@ const LABEL_HINT =
 const ENDLESS_LOOP = "loop seems to be infinite";
 const LOOP_HINT = "Typst refuses more than 10,000 rounds of a while loop; a for loop has no such limit";
 
-/** Adds a hint to the errors that templates for an older Typst get, and to a name or a word that was meant otherwise. */
-export function addHints(text: string, data: string): string {
+/** Adds a hint to the errors that templates for an older Typst get, and to those that beginners' mistakes get. */
+export function addHints(text: string, project: Project, data: string): string {
   const members = text.includes("dictionary does not contain key") ? memberNames(data) : [];
   return text
     .split(/\n(?=(?:error|warning): )/)
@@ -100,7 +104,8 @@ export function addHints(text: string, data: string): string {
         olderTypstHint(message, diagnostic) ??
         hintOnPicture(diagnostic) ??
         (message === ENDLESS_LOOP ? LOOP_HINT : null) ??
-        (LABEL_TWICE.test(message) ? LABEL_HINT : hintOnMeant(message, diagnostic, members));
+        (LABEL_TWICE.test(message) ? LABEL_HINT : hintOnMeant(message, diagnostic, members)) ??
+        explainMarked(message, diagnostic, project, data);
       if (hint === null) return diagnostic;
       const end = diagnostic
         .trimEnd()
@@ -121,6 +126,24 @@ function hintOnMeant(message: string, diagnostic: string, members: readonly stri
   const marked = line.slice(marks.indexOf("^"), marks.length);
   const meant = name === undefined ? similarWord(marked, message) : similarName(name, members);
   return meant === null ? null : `did you mean "${meant}"?`;
+}
+
+/** What a message means, for people who do not know Typst's words. */
+function explainMarked(message: string, diagnostic: string, project: Project, data: string): string | null {
+  const [, line = "", marks] = MARKED.exec(diagnostic) ?? [];
+  if (marks === undefined) return null;
+  const [from, to] = [marks.indexOf("^"), marks.length];
+  const [{ file, hints } = { file: null, hints: [] }] = parseDiagnostics(diagnostic);
+  const isInSource = file === project.sourceName;
+  return explainMessage(message, {
+    ...{ marked: line.slice(from, to), before: line.slice(0, from), after: line.slice(to), hints, isInSource },
+    names: () => [...definedNames(parseTemplate(project.source.toString("utf8"))), ...memberNames(data)],
+    fileThatDefines: (name) => {
+      const own = project.files.filter(({ key }) => isTypst(key) && !key.startsWith("packages/"));
+      const found = own.find(({ bytes }) => definedNames(parseTemplate(bytes.toString("utf8"))).includes(name));
+      return found === undefined ? null : `${isInSource && isAtRoot(project.sourceKey) ? "" : "/"}${found.key}`;
+    },
+  });
 }
 
 const NOT_DOWNLOADED =

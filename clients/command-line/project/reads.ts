@@ -126,7 +126,9 @@ function describeMissingFiles(missing: readonly MissingFile[], root: string): st
     const wider = rootThatHas(root, outside);
     if (wider !== null) return `${what} is above the root; --root ${relative("", wider) || "."} reaches it.`;
     if (target === null) return `${what} is above the root.`;
-    return `${what} does not exist.${didYouMean(spelledOtherwise(target, nearby) ?? closestPath(target, nearby))}`;
+    const meant = spelledOtherwise(target, nearby) ?? closestPath(target, nearby);
+    // The path as it is written here would be the wrong one again.
+    return `${what} does not exist.${didYouMean(meant === outside.path ? `/${meant}` : meant)}`;
   });
   const more = missing.length - MAX_MISSING;
   return more > 0 ? [...sentences, `Of the files that the sources read, ${more} more do not exist.`] : sentences;

@@ -17,6 +17,7 @@ import { jsonMistake } from "./json-text.ts";
 import { type Project, pathBesideSource } from "./project.ts";
 import { sentTexts } from "./sent-texts.ts";
 import { describeTabs } from "./tabs.ts";
+import { describeDataMistakes } from "./template-findings.ts";
 
 export interface DataText {
   readonly text: string;
@@ -42,7 +43,7 @@ export async function readData(project: Project, path: string | null): Promise<D
     );
   }
   const text = requireJson(bytes, shown);
-  const ofText = [...describeTabs(text, project), ...describeCutPictures(text)];
+  const ofText = [...describeTabs(text, project), ...describeCutPictures(text), ...describeDataMistakes(project, text)];
   return { text, name, notes: [...byteOrderMarkNote(bytes, shown), ...ofText.map(printableLine)] };
 }
 

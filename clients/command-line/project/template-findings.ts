@@ -5,17 +5,19 @@
 import { isUtf8 } from "node:buffer";
 import { didYouMean, similarName } from "../../data-schema/similar-name.ts";
 import { countInWords } from "../../document/size-in-words.ts";
+import { findDataMistakes } from "../../template/data-mistakes.ts";
 import { dataNamesBoundIn, ownDataBinding, usesData } from "../../template/data-use.ts";
 import { isTypst } from "../../template/file-kinds.ts";
+import { findLostContent } from "../../template/lost-content.ts";
 import { lineAt, parseTemplate, type Template, textOf } from "../../template/syntax-tree.ts";
 import {
   findDataFile,
   findInputsUse,
   findOldTypeNames,
   findStandardInputs,
-  findTextArithmetic,
   inputNames,
   readsDataFile,
+  type TemplateFinding,
 } from "../../template/template-findings.ts";
 import { CommandError, EXIT_CODES } from "../exit-codes.ts";
 import { keyOf, STANDARD_INPUT } from "../files/folder.ts";
@@ -74,6 +76,7 @@ export function handOver(
   const notes = [
     ...(unused === null ? describeInputs(project, readers, inputs) : [unused]),
     ...describeOldTypeNames(project),
+    ...describeFindings(project, findLostContent),
     ...describeTabsInFiles(project),
   ];
   return withInputs({ ...project, notes: [...project.notes, ...notes.map(printableLine)] }, inputs);
@@ -149,7 +152,7 @@ function describeInputs(project: Project, readers: readonly InputReader[], input
   if (unreached.length > 0) return unreached.slice(0, MAX_NAMED);
   // A package does not see the data.
   if ((inputs.values.size > 0 ? readers : own).length === 0) {
-    return ["No source reads sys.inputs: the inputs change nothing."];
+    return ["No source reads sys.inputs: the inputs change nothing. --data passes `data`."];
   }
   const names = readers.map(({ text }) => inputNames(parseTemplate(text)));
   if (names.includes(null)) return [];
@@ -160,17 +163,23 @@ function describeInputs(project: Project, readers: readonly InputReader[], input
     .map((key) => `No source reads the input ${key}.${didYouMean(similarName(key, known))}`);
 }
 
-/** Sentences about templates that compute with the texts of CSV. @param columns those that have nothing but numbers */
-export function describeTextArithmetic(project: Project, columns: ReadonlySet<string>): string[] {
+/** Sentences about values of the data that a template takes for something else. @param numbers as `findDataMistakes` has them */
+export function describeDataMistakes(project: Project, json: string, numbers?: ReadonlySet<string>): string[] {
+  return describeFindings(project, (template) => findDataMistakes(template, json, numbers));
+}
+
+/** A line for each finding in the project's own files. */
+function describeFindings(project: Project, find: (template: Template) => readonly TemplateFinding[]): string[] {
   const { sourceKey, source, files } = project;
   const own = [{ key: sourceKey, bytes: source }, ...files].filter(({ key }) => packageRoot(key) === "");
-  return own.flatMap(({ key, bytes }) => {
+  const found = own.flatMap(({ key, bytes }) => {
     const template = typstTemplate(key, bytes, sourceKey);
-    const found = template === null ? null : findTextArithmetic(template, columns);
-    if (template === null || found === null) return [];
-    const place = placeOf(project, { key, text: template.text, offset: found.offset });
-    return [printableLine(`${place} ${found.message}. All values of CSV are text.`)];
+    if (template === null) return [];
+    return find(template).map(({ offset, message }) =>
+      printableLine(`${placeOf(project, { key, text: template.text, offset })}: ${message}`),
+    );
   });
+  return found.slice(0, MAX_NAMED);
 }
 
 /** A line for each place in the project, which the caller can mend, and for each package. */

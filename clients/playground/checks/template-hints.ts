@@ -1,5 +1,6 @@
 /** Says of a template what renders without an error and is not what its author expects. */
 import { usesData } from "../../template/data-use.ts";
+import { findLostContent } from "../../template/lost-content.ts";
 import { lineAt, parseTemplate, type Template } from "../../template/syntax-tree.ts";
 import {
   findDataFile,
@@ -9,8 +10,6 @@ import {
   type TemplateFinding,
 } from "../../template/template-findings.ts";
 import type { DraftFinding } from "./findings.ts";
-import { findForeignMarkup } from "./foreign-markup.ts";
-import { findIdleCode } from "./idle-code.ts";
 
 /** The texts of a draft that Typst reads, and its data. */
 export interface DraftTexts {
@@ -22,7 +21,6 @@ export interface DraftTexts {
 
 /** Longer texts are made by programs. */
 const MAX_LENGTH = 200_000;
-const MAX_MARKED = 40;
 
 const NO_INPUTS = "reads sys.inputs, which is empty here. Use data, or begin with #let sys = (inputs: data).";
 
@@ -45,14 +43,10 @@ function hintsIn(text: string, data = ""): Hint[] {
   if (text.length > MAX_LENGTH) return [];
   const template = parseTemplate(text);
   const inputs = findInputsUse(template);
-  const inOrder = [...findForeignMarkup(template, data), ...findIdleCode(template)].sort((a, b) => a.offset - b.offset);
   return [
     ...(inputs === null ? [] : [hint(template, inputs, NO_INPUTS)]),
     ...findOldTypeNames(template).map((finding) => hint(template, finding, `${finding.message}.`)),
-    ...inOrder.map((finding) => {
-      const [marked = ""] = text.slice(finding.offset, finding.offset + finding.length).split("\n", 1);
-      return hint(template, finding, `“${marked.slice(0, MAX_MARKED)}” ${finding.message}`);
-    }),
+    ...findLostContent(template, data).map((finding) => hint(template, finding, finding.message)),
   ];
 }
 

@@ -196,8 +196,8 @@ describe("CSV", () => {
   });
 
   it.each([
-    ["a,b\n10,20\n", "note: a.typ:2 computes with data.a, a text, which Typst joins: write decimal(data.a). "],
-    ["a;b\n1,50;2\n;3\n", "note: a.typ:2 computes with data.a"],
+    ["a,b\n10,20\n", "note: a.typ:2: computes with data.a, a text, which Typst joins: write decimal(data.a)."],
+    ["a;b\n1,50;2\n;3\n", "note: a.typ:2: computes with data.a"],
     ["a,b\n1,x\n", ""],
     ["a,b\n0171,2\n", ""],
     ['{"a":1,"b":2}\n{"a":1,"b":3}', ""],

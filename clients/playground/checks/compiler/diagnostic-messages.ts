@@ -1,14 +1,17 @@
 /** The compiler's messages in the words of the page. */
 
 import { closestPath, didYouMean } from "../../../data-schema/similar-name.ts";
+import { explainMessage } from "../../../document/plain-words.ts";
 import { definedNames } from "../../../template/bindings.ts";
 import { memberNames, olderTypstHint } from "../../../template/older-typst.ts";
 import { parseTemplate } from "../../../template/syntax-tree.ts";
-import { explainMessage } from "./plain-words.ts";
+
 import { type CompilerProject, textOf } from "./project-text.ts";
 
 /** What only this browser lacks: the deployment may have the package, and has all of Typst's fonts. */
-const UNKNOWABLE = /^(?:no font could be found|package not found|failed to load package)/;
+const UNKNOWABLE = /^(?:no font could be found|package not found|failed to load package|unknown font family)/;
+/** Named by the hint on `**`. */
+const HINTED = /^no text within stars/;
 const NO_FILE = /^failed to load file/;
 const MAX_MESSAGE_LENGTH = 500;
 const PROJECT_ROOT = /@ws\/p0:0\.0\.0\//g;
@@ -24,21 +27,26 @@ export interface MarkedText {
 
 /** Null if the diagnostic may be wrong. @param at the text that it is about */
 export function describeDiagnostic(message: string, at: MarkedText, project: CompilerProject): string | null {
-  if (UNKNOWABLE.test(message)) return null;
+  if (UNKNOWABLE.test(message) || HINTED.test(message)) return null;
   if (NO_FILE.test(message)) return describeMissingFile(at, project.files);
   const [first = "", ...typstHints] = message.replace(PROJECT_ROOT, "").split(", hints: ");
   const olderHint = olderTypstHint(first, at.before + at.text);
   const diagnosed = {
-    ...{ marked: at.text, before: at.before, after: at.after, hints: typstHints },
+    ...{ marked: at.text, before: at.before, after: at.after, hints: typstHints, isInSource: at.key === null },
     names: () => namesIn(project),
     fileThatDefines: (name: string) => fileThatDefines(name, project),
   };
-  const meaning = olderHint === null ? explainMessage(first, diagnosed) : null;
+  const meaning = olderHint === null ? (explainMessage(first, diagnosed) ?? explainUnknown(first, typstHints)) : null;
   const hints = olderHint === null ? typstHints : [...typstHints, olderHint];
   const said = capitalize(first).replace(LONG_LIST, "$1…");
   const sentences = [said, ...(meaning === null ? hints.map((hint) => `Hint: ${hint}`) : [meaning])];
   const all = sentences.map((sentence) => (/[.?…]$/.test(sentence) ? sentence : `${sentence}.`)).join(" ");
   return all.length > MAX_MESSAGE_LENGTH ? `${all.slice(0, MAX_MESSAGE_LENGTH)}…` : all;
+}
+
+function explainUnknown(message: string, hints: readonly string[]): string | null {
+  const isUnknown = hints.length === 0 && message.startsWith("unknown variable: ");
+  return isUnknown ? "Nothing has this name: define it by #let, or put a text in quotes." : null;
 }
 
 /** More words than somebody reads: Typst knows 90 sizes of paper. */

@@ -22,7 +22,7 @@ export interface FileRange {
   readonly to: Position;
 }
 
-export type FileDiagnostic = FileRange & { readonly message: string };
+export type FileDiagnostic = FileRange & { readonly message: string; readonly isWarning?: true };
 
 export interface CompilerDiagnostic {
   /** Empty for the project's own files. */

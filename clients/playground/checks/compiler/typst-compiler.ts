@@ -131,7 +131,8 @@ function placeDiagnostics(
   const errors = diagnostics.filter(({ severity }) => severity === "error");
   // Of what is not closed, the innermost is the likeliest mistake: without it, the others would have their ends.
   if (errors.every(({ message }) => message.startsWith("unclosed"))) errors.reverse();
-  return errors.slice(0, MAX_FINDINGS).flatMap((diagnostic) => {
+  const warnings = diagnostics.filter(({ severity }) => severity === "warning");
+  return (errors.length > 0 ? errors : warnings).slice(0, MAX_FINDINGS).flatMap((diagnostic) => {
     const place = rangeOf(diagnostic, linesAbove);
     if (place === null) return [];
     const text = textOf(project, place.key);
@@ -140,7 +141,8 @@ function placeDiagnostics(
     const [after = ""] = text.slice(to).split("\n", 1);
     const at = { key: place.key, text: text.slice(from, to), before, after };
     const message = describeDiagnostic(diagnostic.message, at, project);
-    return message === null ? [] : [{ ...place, message }];
+    if (message === null) return [];
+    return [{ ...place, message, ...(diagnostic.severity !== "error" && { isWarning: true }) }];
   });
 }
 
@@ -151,6 +153,6 @@ function toFinding(project: CompilerProject, placed: FileDiagnostic): DraftFindi
   return {
     place: key === null ? { field: "source", ...range } : { field: "files", keys: [key], ...range },
     message: `Line ${placed.from.line + 1}: ${placed.message}`,
-    mistakeLine: placed.from.line + 1,
+    ...(placed.isWarning ? { isWarning: true } : { mistakeLine: placed.from.line + 1 }),
   };
 }

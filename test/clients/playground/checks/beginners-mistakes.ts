@@ -104,6 +104,7 @@ export const MISTAKES: readonly Mistake[] = [
   row("#text(size: 12px)[a]", "“px” is not a unit here: write pt, mm, cm, em or %."),
   row("#table(columns: 2, [a], [b", "This [ has no ]: look where it should end."),
   row('#text("abc)', 'End a text that begins with " with another one.'),
+  row("It costs $5 a month, or $9.", "For the sign itself write \\$"),
   row("It costs $5", "$ begins a formula, and a second one ends it. For the sign itself write \\$."),
   row("# Heading", "A heading begins with =, and the sign itself is \\#."),
   row("me@example.com", "In an address or another text write \\@."),
@@ -148,6 +149,7 @@ export const MISTAKES: readonly Mistake[] = [
   row('#f"Hello"', "Put a text with values in [ … ]"),
   row("#data.name.toUpperCase()", "Did you mean upper(…)?", undefined, of({ name: "Ada" })),
   row('#(1.5).format("0.00")', "Did you mean str(calc.round(…, digits: 2))?"),
+  row("#data.items.length", "Did you mean .len()?", undefined, of({ items: [1] })),
   row("#data.items.len > 0", "A method has parentheses: .len().", undefined, of({ items: [1] })),
   row("$alpha + \\frac{1}{2}$", "Write a formula without backslashes"),
 
@@ -177,6 +179,7 @@ export const MISTAKES: readonly Mistake[] = [
   row("#let d = {a: 1, b: 2}", "Put a dictionary in parentheses"),
   row("#for x in [1, 2] [#x]", "Put an array in parentheses"),
   row('#for row in csv("a.csv") [#row.name]', "row-type: dictionary", undefined, { files: { "a.csv": "name\nAda" } }),
+  row('#csv("a.csv")', 'delimiter: ";"', undefined, { files: { "a.csv": "name;price\nAda;4,50" } }),
   row("#data.first name", '.at("first name")', undefined, of({ "first name": "a" })),
   row("#data.address.city", '.at("address.city")', undefined, of({ "address.city": "a" })),
 
@@ -195,6 +198,7 @@ export const MISTAKES: readonly Mistake[] = [
   // Files and packages.
   row('#import "@preview/tablex": tablex', "Put the version after a colon"),
   row('#image("https://a.example/logo.png")', "Nothing is loaded from the web"),
+  row('#include "a.typ"', "Other files do not see the data", undefined, { files: { "a.typ": "#data.name" } }),
   row('#include "chapter"', "Did you mean chapter.typ?", undefined, { files: { "chapter.typ": "a" } }),
   row('#image("../logo.svg")', "name them by their paths there"),
 
@@ -215,5 +219,64 @@ export const MISTAKES: readonly Mistake[] = [
   row("#data.address?.city", "default: none)", undefined, of({ address: { city: "a" } })),
   row("#data.2026", 'data.at("2026")', undefined, of({ 2026: 1 })),
   row('#let a = "Dear #data.name"\n#a', "put a text with values in [ … ]", undefined, of({ name: "Ada" })),
+  row("=Summary\nAll is well.", "a space follows the =", "= Summary\nAll is well.\n\n=5"),
+  row("for item in data.items [\n  - one\n]", "in text, code begins with #", undefined, of({ items: ["a"] })),
+  // biome-ignore lint/suspicious/noTemplateCurlyInString: that is the mistake
+  row('#let a = "Total ${data.total}"\n#a', "put a text with values in [ … ]", undefined, of({ total: "1" })),
+  row("#show par: set block(spacing: 3em)\na", "write `set par(spacing: ..)` instead", "#set par(spacing: 3em)\na"),
+  row(
+    '#let total = state("total", 0)\n#let add(n) = {\n  let done = total.update(t => t + n)\n  [#n]\n}\n#add(1)',
+    "an update counts where it is placed",
+    '#let total = state("total", 0)\n#let add(n) = {\n  let done = total.update(t => t + n)\n  [#n#done]\n}\n#add(1)',
+  ),
+  row("#set text(fill: white)\na", "white text, and nothing", "#set page(fill: black)\n#set text(fill: white)\na"),
+  row('#for a in ("Ada") [#a]', 'as in ("Ada",)', '#for a in "Ada" [#a]#for a in ("Ada", "Bob") [#a]'),
+  row(
+    "#table(columns: 3, table.header[A][B][C], ..data.items.map(i => (i.a, i.b, i.c, i.d)).flatten())",
+    "makes 4 cells where the table has 3 columns",
+    "#table(columns: 2, ..data.items.map(i => (i.a, i.b, i.c, i.d)).flatten())#table(columns: 3, ..data.items.map(i => (i.a, table.cell(colspan: 2, i.b))).flatten())",
+    of({ items: [{ a: "1", b: "2", c: "3", d: "4" }] }),
+  ),
+  row(
+    "#table(columns: (1cm, 1cm), ..for i in data.items { (i.a, i.b, i.c) })",
+    "makes 3 cells where the table has 2 columns",
+    "#table(columns: 6, ..for i in data.items { (i.a, i.b, i.c) })",
+    of({ items: [{ a: "1", b: "2", c: "3" }] }),
+  ),
+
+  // Values of the data that are not what the template takes them for.
+  row(
+    '#for i in data.at("postions", default: ()) [#i]',
+    'did you mean "positions"?',
+    '#for i in data.positions [#i]#data.at("postions", default: none)#data.at("remark", default: none)',
+    of({ positions: ["a"] }),
+  ),
+  row(
+    '#for i in data.items [#i.at("nmae", default: "")]',
+    'did you mean "name"?',
+    undefined,
+    of({ items: [{ name: 1 }] }),
+  ),
+  row("#for tag in data.tags [#tag]", "goes through the letters of data.tags", "#for letter in data.iban [#letter]", {
+    data: { tags: "paper, ink", iban: "AT61" },
+  }),
+  row('#if data.paid == "true" [a]', "in the data it is true", '#if data.paid == true and data.kind == "x" [a]', {
+    data: { paid: true, kind: "y" },
+  }),
+  row(
+    "#data.items.filter(i => i.count == 3).len()",
+    'in the data it is "3"',
+    undefined,
+    of({ items: [{ count: "3" }] }),
+  ),
+  row("#for i in data.items [#(i.price * i.count)]", "which Typst repeats", "#(data.year + data.number)", {
+    data: { items: [{ price: "4.50", count: 2 }], year: "2026", number: "17" },
+  }),
+  row(
+    "Dear #data.name,",
+    "HTML, which is shown as it stands",
+    '#data.name.replace("&amp;", "&")',
+    of({ name: "A &amp; B" }),
+  ),
   row('#datetime(year: 2026, month: 1, day: 2).display("%d.%m.%Y")', "[day], [month] and [year]"),
 ].map((one) => ({ ...one, files: { "a.svg": IMAGE, ...one.files } }));

@@ -34,6 +34,13 @@ describe("a hint is given", () => {
     ]);
   });
 
+  it("where the data is a text that holds JSON", () => {
+    const found = hints({ source: "Dear #data.name,", data: JSON.stringify('{"name": "Ada"}') });
+    expect(found.map(({ message }) => message)).toEqual([
+      "Line 1: the data is a text that holds JSON, encoded twice: send the object itself.",
+    ]);
+  });
+
   it("in the order of its lines", () => {
     const lines = hints({ source: "#pagebreak\n**a**\n#linebreak\n{{ a }}" }).map(({ message }) => message.slice(0, 6));
     expect(lines).toEqual(["Line 1", "Line 2", "Line 3", "Line 4"]);

@@ -1,6 +1,6 @@
 /** Markup of other languages in a Typst text: it is no mistake for Typst, which shows it as it stands. */
-import { blanked, type Template } from "../../template/syntax-tree.ts";
-import type { TemplateFinding } from "../../template/template-findings.ts";
+import { blanked, type Template } from "./syntax-tree.ts";
+import type { TemplateFinding } from "./template-findings.ts";
 
 const MAX_FOUND = 5;
 
@@ -27,13 +27,18 @@ const FOREIGN = [
   { pattern: /(?<=[\]}]\s*)\b(?:elseif|elif)\b/g, message: "is shown as it stands: write else if." },
   {
     pattern:
-      /\\(?:text\w{2}|emph|begin|end|(?:sub)*section|item|documentclass|usepackage|includegraphics|newpage|[vh]space|cite|ref|label|caption|footnote|centering|newline|maketitle|tableofcontents)\b/g,
+      /(?<!\\)\\(?:text\w{2}|emph|begin|end|(?:sub)*section|item|documentclass|usepackage|includegraphics|newpage|[vh]space|cite|ref|label|caption|footnote|centering|newline|maketitle|tableofcontents)\b/g,
     message: "is a command of LaTeX, and is shown as it stands.",
   },
   {
     pattern: /^(?:set (?:page|text|par|document|heading|table)\(|let [a-z][\w-]* = |import ")/gm,
     message: "is shown as it stands: in text, code begins with #.",
   },
+  {
+    pattern: /^(?:for [\w(][\w, ()]* in (?:data|request)\b|(?:if|while) (?:not )?(?:data|request)\.)[^\n[{]*/gm,
+    message: "is shown as it stands: in text, code begins with #.",
+  },
+  { pattern: /^=+(?=[\p{L}#])\p{L}*/gmu, message: "is no heading: a space follows the =." },
 ] as const;
 
 /** Where code is part of it. */

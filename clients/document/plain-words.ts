@@ -1,5 +1,5 @@
 /** What the compiler's commonest messages mean, for people who do not know its words; tried with Typst 0.15. */
-import { didYouMean, similarName, similarWord } from "../../../data-schema/similar-name.ts";
+import { didYouMean, similarName, similarWord } from "../data-schema/similar-name.ts";
 import {
   CALCULATIONS,
   FUNCTIONS,
@@ -18,6 +18,8 @@ export interface DiagnosedText {
   readonly before: string;
   readonly after: string;
   readonly hints: readonly string[];
+  /** Whether it is in the source, which alone sees the data. */
+  readonly isInSource: boolean;
   /** Names that the project itself gives. */
   readonly names: () => readonly string[];
   /** The key of the file that defines a name; null if none does. */
@@ -29,10 +31,13 @@ type Explain = (found: readonly string[], text: DiagnosedText) => string | null;
 const PLACE = "(?:left|right|center|start|end|top|bottom|horizon)";
 const TWO_PLACES = new RegExp(`^${PLACE}-${PLACE}$`);
 
-const explainName: Explain = ([name = ""], { before, after, hints, names, fileThatDefines }) => {
+const explainName: Explain = ([name = ""], { before, after, hints, isInSource, names, fileThatDefines }) => {
   // In a formula, where Typst says that letters stand apart.
   if (hints.some((hint) => hint.includes("multiple letters"))) {
     return /\\\w$/.test(before) ? "Write a formula without backslashes: frac(1, 2), alpha, sum_(i=1)^n." : null;
+  }
+  if (!isInSource && (name === "data" || name === "request")) {
+    return 'Other files do not see the data: pass it to a function of this file, or read it here by #let data = json("/:data.json").';
   }
   if (TWO_PLACES.test(name)) return `Did you mean ${name.replace("-", " + ")}?`;
   if (/^\s*=[^=>]/.test(after)) {
@@ -51,7 +56,7 @@ const explainName: Explain = ([name = ""], { before, after, hints, names, fileTh
   const others = /^\s?[([]/.test(after) ? OTHER_FUNCTIONS : OTHER_VALUES;
   const meant = others.get(name) ?? similarName(name, [...names(), ...FUNCTIONS]);
   if (meant !== null) return didYouMean(meant).trim();
-  return hints.length > 0 ? null : "Nothing has this name: define it by #let, or put a text in quotes.";
+  return null;
 };
 
 const explainMethod: Explain = ([name = ""]) => {
@@ -68,6 +73,8 @@ const explainField: Explain = ([name = "", field = ""]) => {
 
 const explainAccess: Explain = ([type = ""], { marked, after }) => {
   const name = /^\.?([\w-]+)/.exec(marked.slice(marked.lastIndexOf(".") + 1) + after)?.[1] ?? "";
+  const meant = METHODS.includes(name) ? undefined : OTHER_METHODS.get(name);
+  if (meant !== undefined) return didYouMean(meant).trim();
   if (METHODS.includes(name) || (type !== "array" && type !== "string")) return `A method has parentheses: .${name}().`;
   if (type === "string") return "The value before the point is a text, which has no members.";
   return "An array has items: .at(0) is one, and for goes through them. In a CSV, row-type: dictionary names the cells.";
@@ -174,10 +181,12 @@ const MEANINGS: readonly (readonly [message: RegExp, where: Where, meaning: stri
   [/^package specification is missing version/, ANYWHERE, 'Put the version after a colon, as in "@preview/name:1.0.0".'],
   [/^unresolved import/, ANYWHERE, "The file defines no such name by #let."],
   [/would escape the \w+ root/, ANYWHERE, "All files are in the request: name them by their paths there."],
+  [/^failed to parse CSV \(found \d+ instead of/, ANYWHERE, 'Each row has as many values as the first. Where ; separates them: csv("rows.csv", delimiter: ";").'],
   [/^unknown image format/, ANYWHERE, "An image is a PNG, JPEG, GIF, WebP, SVG or PDF."],
   [/^dictionary does not contain key/, { before: /\bfor\s*\([^()]*$/ }, ".enumerate() numbers the items: for (i, item) in data.items.enumerate()."],
   [/^dictionary does not contain key "(keys|values|pairs|len)"/, ANYWHERE, HAS_PARENTHESES],
   [/^dictionary does not contain key "([^"]*)"/, ANYWHERE, explainMember],
+  [/^unknown variable/, { before: /(?<!\\)\$\d[^$#"]*$/ }, "$ begins a formula, and a second one ends it. For the sign itself write \\$."],
   [/^unknown variable: (\S+)/, ANYWHERE, explainName],
   [/^cannot mutate a constant/, ANYWHERE, "Give an option with a colon, as in columns: 2; #let gives a name a value."],
   [/^cannot mutate a temporary value/, ANYWHERE, "Only a name defined by #let can change."],

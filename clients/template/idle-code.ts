@@ -1,0 +1,89 @@
+/** Code that does nothing: rules at the end of their block, functions that nobody calls, values named within quotes, updates that nobody places. */
+import { bindingsOf, resolved } from "./bindings.ts";
+import { calledBuiltIn, calledName, calleeOf } from "./calls.ts";
+import {
+  expressionsOf,
+  hasName,
+  nodesOf,
+  partsOf,
+  type SyntaxNode,
+  stringValue,
+  type Template,
+  textOf,
+} from "./syntax-tree.ts";
+import type { TemplateFinding } from "./template-findings.ts";
+
+const NEEDS_CALL: ReadonlySet<string> = new Set(["pagebreak", "colbreak", "linebreak", "outline"]);
+const NOTHING_FOLLOWS = "has no effect: the rule is for what follows in its block, and nothing does.";
+/** These have an effect even there. */
+const OF_DOCUMENT: ReadonlySet<string> = new Set(["page", "document"]);
+const EVAL: ReadonlySet<string> = new Set(["eval"]);
+
+export function findIdleCode(template: Template): TemplateFinding[] {
+  const isEvaluated = hasName(template, EVAL);
+  return nodesOf(template, "Str", "Ident", "LetBinding", "CodeBlock", "ContentBlock").flatMap((node) => {
+    if (node.kind === "Str") return inString(template, node, isEvaluated) ?? [];
+    if (node.kind === "LetBinding") return unplacedUpdate(template, node) ?? [];
+    return node.kind === "Ident" ? (uncalled(template, node) ?? []) : rulesAtEnd(template, node);
+  });
+}
+
+function inString(template: Template, node: SyntaxNode, isEvaluated: boolean): TemplateFinding | null {
+  const call = node.parent?.kind === "Args" ? node.parent.parent : null;
+  if (call !== null && calledName(template, call) === "display") return datePattern(template, node);
+  return isEvaluated ? null : codeInString(template, node);
+}
+
+function codeInString(template: Template, node: SyntaxNode): TemplateFinding | null {
+  const found = /#(?:data|request)\.[\p{L}_][\w.-]*|\$\{\s*(?:data|request)\b[^{}]*\}/u.exec(textOf(template, node));
+  if (found === null) return null;
+  const message = "is shown as it stands within quotes: put a text with values in [ … ].";
+  return { offset: node.start + found.index, length: found[0].length, message };
+}
+
+function datePattern(template: Template, node: SyntaxNode): TemplateFinding | null {
+  const pattern = stringValue(template, node);
+  if (!/%[dmyHM]|\b(?:DD?|MM|YYYY|dd?|yyyy)\b/i.test(pattern) || pattern.includes("[")) return null;
+  const message = "is shown as it stands: the parts of a date are [day], [month] and [year].";
+  return { offset: node.start + 1, length: node.end - node.start - 2, message };
+}
+
+/** `#pagebreak` alone, in markup. */
+function uncalled(template: Template, node: SyntaxNode): TemplateFinding | null {
+  const name = textOf(template, node);
+  if (node.parent?.kind !== "Markup" || !NEEDS_CALL.has(name)) return null;
+  if (bindingsOf(template).has(name)) return null;
+  return { offset: node.start, length: name.length, message: `shows this word: write #${name}().` };
+}
+
+/** The last statements of a block. */
+function rulesAtEnd(template: Template, node: SyntaxNode): TemplateFinding[] {
+  // Whoever asks such a block for a member knows what it is.
+  if (node.parent?.kind === "FieldAccess") return [];
+  const inside = partsOf(node).find(({ kind }) => kind === "Code" || kind === "Markup");
+  const statements = inside?.children.filter(({ kind }) => kind !== "Space" && kind !== "Hash") ?? [];
+  return statements
+    .slice(statements.findLastIndex(({ kind }) => kind !== "SetRule") + 1)
+    .filter((rule) => !OF_DOCUMENT.has(calledName(template, rule)))
+    .map(({ start, end }) => ({ offset: start, length: end - start, message: NOTHING_FOLLOWS }));
+}
+
+const COUNTING: ReadonlySet<string> = new Set(["state", "counter"]);
+
+/** `let x = total.update(…)`, where nothing reads `x`. */
+function unplacedUpdate(template: Template, node: SyntaxNode): TemplateFinding | null {
+  const [name, value] = expressionsOf(node);
+  const callee = value?.kind === "FuncCall" ? calleeOf(value) : undefined;
+  if (name === undefined || value === undefined || callee?.kind !== "FieldAccess") return null;
+  if (name.kind !== "Ident" && name.kind !== "Underscore") return null;
+  if (!/^(?:update|step)$/.test(calledName(template, value))) return null;
+  const counting = resolved(template, callee.children[0] ?? callee);
+  if (counting.kind !== "FuncCall" || !COUNTING.has(calledBuiltIn(template, counting))) return null;
+  const written = textOf(template, name);
+  const isRead = nodesOf(template, "Ident", "MathIdent").some(
+    (one) => one.start !== name.start && textOf(template, one) === written,
+  );
+  if (isRead) return null;
+  const message = "has no effect: an update counts where it is placed in the document, and this one goes into a name.";
+  return { offset: value.start, length: value.end - value.start, message };
+}
