@@ -126,11 +126,22 @@ describe.each(EDGE_PLATFORMS)("the edge on %s", (platform) => {
       expect(b.renders).toHaveLength(texts.length);
     });
 
+    it("is about to stop: it gets no more renders, and loses none that it has begun", async () => {
+      const { a, b, renderMany } = takePair();
+      a.behaviour = (response) => a.answer(response, { [LOAD]: "running=0,waiting=0,slots=2,draining" });
+      const texts = await renderMany(RENDERS, a);
+      expect(texts.filter((text) => text !== BY_B)).toHaveLength(1);
+      expect(a.renders.length + b.renders.length).toBe(texts.length);
+    });
+  });
+
+  // They wait for seconds and need little of the processor: they do so side by side.
+  describe("of origins that are slow", { concurrent: true }, () => {
     const whenFull = problemAnswer("render_queue_full", { "Retry-After": "1" });
 
     it.each<[string, number, (origin: ScriptedBackend) => Behaviour]>([
-      ["is slow, but renders", 3, (origin) => (response) => origin.answer(response)],
-      ["is slow, and so full that it has no slot for a probe", 2, () => whenFull],
+      ["one of two is slow, but renders", 3, (origin) => (response) => origin.answer(response)],
+      ["one of two is slow, and so full that it has no slot for a probe", 2, () => whenFull],
     ])("%s: it is waited for", async (_what, probes, probeAnswer) => {
       const { a, b, render } = takePair();
       let answer = () => {};
@@ -147,7 +158,7 @@ describe.each(EDGE_PLATFORMS)("the edge on %s", (platform) => {
       expect(a.renders.length + b.renders.length).toBe(1);
     });
 
-    it("gets work again after it has come back", async () => {
+    it("one of two gets work again after it has come back", async ({ expect }) => {
       const { a, renderMany } = takePair();
       await renderMany(1, a);
       await a.stop();
@@ -156,12 +167,37 @@ describe.each(EDGE_PLATFORMS)("the edge on %s", (platform) => {
       await expect.poll(async () => (await renderMany(4)).includes("%PDF by a"), SELDOM).toBe(true);
     });
 
-    it("is about to stop: it gets no more renders, and loses none that it has begun", async () => {
-      const { a, b, renderMany } = takePair();
-      a.behaviour = (response) => a.answer(response, { [LOAD]: "running=0,waiting=0,slots=2,draining" });
-      const texts = await renderMany(RENDERS, a);
-      expect(texts.filter((text) => text !== BY_B)).toHaveLength(1);
-      expect(a.renders.length + b.renders.length).toBe(texts.length);
+    it("if only one may be asked and it does not answer in time, the client is told so", async () => {
+      const { a, b, render } = takePair(SHORT_PATIENCE);
+      a.behaviour = () => {};
+      b.behaviour = () => {};
+      await expectProblem(await render(), "service_unavailable");
+      expect(a.renders.length + b.renders.length).toBe(1);
+    });
+
+    it("one of three that answers /health, and whose renders never end, costs the renders that it has some seconds, and later ones nothing", async ({
+      expect,
+    }) => {
+      const { origins, render } = takeStage(3);
+      const [grey] = origins;
+      if (grey === undefined) throw new Error("there are three origins");
+      grey.behaviour = () => {};
+      const timed = async () => {
+        const began = performance.now();
+        const answer = await render();
+        return { status: answer.status, seconds: (performance.now() - began) / 1000 };
+      };
+      const first: Awaited<ReturnType<typeof timed>>[] = [];
+      while (grey.renders.length === 0) first.push(...(await Promise.all([timed(), timed(), timed()])));
+      expect(first.map(({ status }) => status)).toEqual(first.map(() => 200));
+      // 3 s of silence, 5 s for the probe, and a look each second.
+      expect(Math.max(...first.map(({ seconds }) => seconds))).toBeLessThan(20);
+      const asked = grey.renders.length;
+      for (let count = 0; count < 2 * RENDERS; count++) expect((await timed()).status).toBe(200);
+      expect(grey.renders).toHaveLength(asked);
+      grey.behaviour = (response) => grey.answer(response);
+      // A probe brings it back.
+      await expect.poll(async () => (await (await render()).text()) === "%PDF by a", SELDOM).toBe(true);
     });
   });
 
@@ -239,29 +275,6 @@ describe.each(EDGE_PLATFORMS)("the edge on %s", (platform) => {
       await expectProblem(await render(), "service_unavailable");
       expect(origins.flatMap(({ renders }) => renders)).toHaveLength(2);
     });
-  });
-
-  it("one of three origins that answers /health, and whose renders never end, costs the renders that it has some seconds, and later ones nothing", async () => {
-    const { origins, render } = takeStage(3);
-    const [grey] = origins;
-    if (grey === undefined) throw new Error("there are three origins");
-    grey.behaviour = () => {};
-    const timed = async () => {
-      const began = performance.now();
-      const answer = await render();
-      return { status: answer.status, seconds: (performance.now() - began) / 1000 };
-    };
-    const first: Awaited<ReturnType<typeof timed>>[] = [];
-    while (grey.renders.length === 0) first.push(...(await Promise.all([timed(), timed(), timed()])));
-    expect(first.map(({ status }) => status)).toEqual(first.map(() => 200));
-    // 3 s of silence, 5 s for the probe, and a look each second.
-    expect(Math.max(...first.map(({ seconds }) => seconds))).toBeLessThan(20);
-    const asked = grey.renders.length;
-    for (let count = 0; count < 2 * RENDERS; count++) expect((await timed()).status).toBe(200);
-    expect(grey.renders).toHaveLength(asked);
-    grey.behaviour = (response) => grey.answer(response);
-    // A probe brings it back.
-    await expect.poll(async () => (await (await render()).text()) === "%PDF by a", SELDOM).toBe(true);
   });
 
   describe("an answer that blames the request", () => {
@@ -363,14 +376,6 @@ describe.each(EDGE_PLATFORMS)("the edge on %s", (platform) => {
   });
 
   describe("when no origin can answer, the client is told", () => {
-    it("that it has failed, when the only origin does not answer in time", async () => {
-      const { a, b, render } = takePair(SHORT_PATIENCE);
-      a.behaviour = () => {};
-      b.behaviour = () => {};
-      await expectProblem(await render(), "service_unavailable");
-      expect(a.renders.length + b.renders.length).toBe(1);
-    });
-
     it("nothing about the addresses of origins", async () => {
       const { origins, render, url } = takeStage(1);
       await origins[0]?.stop();

@@ -50,6 +50,7 @@ export function bodyOfSize(size: number, source = "x"): string {
 
 /** One edge in front of one scripted backend. */
 const stageOf = (url: URL, backend: ScriptedBackend) => ({
+  url,
   backend,
   /** Opens a connection to the edge and writes this. It is reset when the test has finished. */
   open: (...writes: readonly (Uint8Array | string)[]) => RawConnection.open(url, ...writes),

@@ -4,7 +4,7 @@
  */
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
-import { expect, onTestFinished } from "vitest";
+import { onTestFinished } from "vitest";
 import { type ContractCode, expectProblem, type ReceivedProblem } from "../problems.ts";
 import { API_TOKEN, BACKEND_TOKEN } from "../tokens.ts";
 
@@ -114,7 +114,8 @@ export class RawConnection {
 
   /** Waits until the other side has closed the connection. */
   async expectClosed(): Promise<void> {
-    await expect.poll(() => this.socket.resume().closed).toBe(true);
+    const closed = new Promise((resolve) => this.socket.once("close", resolve));
+    if (!this.socket.resume().closed) await closed;
   }
 
   /** The same for one of several, all with `Content-Length`. */
