@@ -1,6 +1,6 @@
 /** What a deployment serves below `/clients`, as those who have nothing else use it: in an empty folder. */
 import { createHash } from "node:crypto";
-import { readdir, readFile } from "node:fs/promises";
+import { readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { execa } from "execa";
 import { describe, expect, it } from "vitest";
@@ -54,14 +54,17 @@ it.each([
 });
 
 describe("renders from an empty folder", () => {
-  it.each(["README.md", "docs/client.md"])("by the TypeScript client that npm installs, as %s shows", async (name) => {
-    const page = await readFile(new URL(`../../${name}`, import.meta.url), "utf8");
-    // The first program of the page, as it stands.
-    const [, program = ""] = /```ts\n([\s\S]*?)```/.exec(page) ?? [];
-    const folder = await makeProject({ "first.mjs": program });
+  it("by the TypeScript client that npm installs, as README.md and docs/client.md show", async () => {
+    const folder = await makeProject({});
     await inFolder(folder, "npm", "install", "--no-audit", "--no-fund", urlOf(CLIENT_FILES.client));
-    await inFolder(folder, process.execPath, "first.mjs");
-    expect(await readdir(folder)).toContain("hello.pdf");
+    for (const name of ["README.md", "docs/client.md"]) {
+      const page = await readFile(new URL(`../../${name}`, import.meta.url), "utf8");
+      // The first program of the page, as it stands.
+      const [, program = ""] = /```ts\n([\s\S]*?)```/.exec(page) ?? [];
+      await writeFile(join(folder, "first.mjs"), program);
+      await inFolder(folder, process.execPath, "first.mjs");
+      await rm(join(folder, "hello.pdf"));
+    }
   });
 
   it("by the command line that npm installs", async () => {
@@ -83,14 +86,15 @@ if result.ok:
     pathlib.Path("first.pdf").write_bytes(result.content)
 `,
     });
-    await inFolder(folder, "python3", "-m", "venv", "own");
+    // The pip of this Python, if it has one: to put another into a venv takes ten seconds.
+    const makeOwn = "python3 -m venv --without-pip --system-site-packages own && own/bin/python -m pip --version";
+    await inFolder(folder, "sh", "-c", `{ ${makeOwn}; } || python3 -m venv --clear own`);
     const python = join(folder, "own/bin/python");
     await inFolder(folder, python, "-m", "pip", "install", "--quiet", urlOf(CLIENT_FILES.wheel));
     await inFolder(folder, python, "first.py");
     expect(await readdir(folder)).toContain("first.pdf");
-    const shown = await inFolder(folder, python, "-m", "pip", "show", "--files", "document-rendering");
-    expect(shown).toContain(`Version: ${SERVICE_VERSION}\n`);
-    expect(shown).toContain("document_rendering/py.typed");
-    expect(await inFolder(folder, python, "-m", "pip", "check")).toBe("No broken requirements found.");
+    const own = 'import importlib.metadata as it; own = it.distribution("document-rendering")';
+    const shown = await inFolder(folder, python, "-c", `${own}; print(own.version, own.requires, *own.files)`);
+    expect(shown).toMatch(new RegExp(`^${SERVICE_VERSION} None .*\\bdocument_rendering/py\\.typed\\b`));
   });
 });
