@@ -4,21 +4,14 @@
  */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { readDocumentFonts } from "../../clients/document/fonts/document-fonts.ts";
 import { runnerInProjects } from "../support/clients/command-line.ts";
 import { SAMPLES } from "../support/documents/scripts.ts";
-import { startTestService } from "../support/service/test-service.ts";
+import { sharedService } from "../support/service/test-service.ts";
 
-let url: string;
-
-beforeAll(async () => {
-  const service = await startTestService();
-  url = service.edge.url.origin;
-  return () => service.stop();
-});
-
-const inProject = runnerInProjects(() => url);
+const service = await sharedService();
+const inProject = runnerInProjects(() => service.edge.url.origin);
 
 describe("without added fonts", () => {
   it.each(SAMPLES)("$name is $outcome", async ({ lang, text, outcome }) => {
