@@ -15,9 +15,9 @@ import type { RequestCheck } from "./checks/request-check.ts";
 import { type Draft, draftFileStem, outputJson } from "./drafts/draft.ts";
 import type { DraftStore } from "./drafts/draft-store.ts";
 import { describeKind } from "./output/output-panel.ts";
-import { askWorker } from "./page/ask-worker.ts";
 import { readStored, writeStored } from "./page/browser-storage.ts";
 import { byId } from "./page/elements.ts";
+import { TimedWorker } from "./page/timed-worker.ts";
 import { type ApiToken, readToken } from "./render/api-token.ts";
 import { RenderSession, type RenderTrigger, type SettledOutcome, type Wait } from "./render/render-session.ts";
 import type { RenderedDocument } from "./render/service-call.ts";
@@ -27,6 +27,8 @@ import type { ResultView } from "./result/result-view.ts";
 const RENDERS_WHILE_TYPING_KEY = "render-while-typing";
 /** Somebody who has not chosen gets pages while typing where they come within this time. */
 const QUICK_SECONDS = 1;
+/** A document of many pages takes some seconds, and what the deployment has may come late. */
+const MAX_READ_MILLISECONDS = 60_000;
 
 export interface DraftRendererParts {
   readonly store: DraftStore;
@@ -41,6 +43,10 @@ export class DraftRenderer {
   readonly #session: RenderSession;
   readonly #button = byId("render", HTMLButtonElement);
   readonly #whileTyping = byId("render-while-typing", HTMLInputElement);
+  readonly #fontsWorker = new TimedWorker<RenderedText, readonly string[]>(
+    "playground/missing-fonts.js",
+    MAX_READ_MILLISECONDS,
+  );
   #awaited: RenderTrigger | null = null;
   /** What the page shows is about this outcome; null once another draft has taken the place of the rendered one. */
   #lastOutcome: SettledOutcome | null = null;
@@ -198,8 +204,9 @@ export class DraftRenderer {
     const files = draft.files.map(({ key, content }) => ({ key, bytes: content.bytes() }));
     const pdf = document.mediaType === "application/pdf" ? document.bytes : null;
     const parts: RenderedText = { source, data, files, pdf };
-    const warnings = await askWorker<readonly string[]>("playground/missing-fonts.js", parts, []);
-    if (this.#lastOutcome === outcome) this.#parts.result.showWarnings(warnings);
+    const warnings = await this.#fontsWorker.ask(parts);
+    // Of what cannot be read, or not in time, nothing is said.
+    if (this.#lastOutcome === outcome && typeof warnings !== "string") this.#parts.result.showWarnings(warnings);
   }
 }
 

@@ -14,6 +14,7 @@ import {
 } from "../../document/fonts/missing-fonts.ts";
 import { type DocumentText, describeUncoveredScripts } from "../../document/fonts/text-scripts.ts";
 import { fetchCapabilities } from "../../typescript/capabilities.ts";
+import { answerQuestions } from "../page/timed-worker.ts";
 import { openParser } from "./page-parser.ts";
 
 export interface RenderedText extends DocumentText {
@@ -21,17 +22,11 @@ export interface RenderedText extends DocumentText {
   readonly pdf: Uint8Array | null;
 }
 
-const opened = openParser();
-addEventListener("message", ({ data }: MessageEvent<RenderedText>) => void answer(data));
-// Reported as an error of the worker.
-opened.catch((error: unknown) => reportError(error));
-
-async function answer(rendered: RenderedText): Promise<void> {
+answerQuestions(openParser(), async (rendered: RenderedText) => {
   // Without a connection, only the document itself tells something.
   const published = await fetchCapabilities(new URL("..", location.href).href);
-  await opened;
-  postMessage(warningsOn(rendered, published === "unchanged" ? null : (published?.capabilities ?? null)));
-}
+  return warningsOn(rendered, published === "unchanged" ? null : (published?.capabilities ?? null));
+});
 
 function warningsOn(rendered: RenderedText, capabilities: Capabilities | null): string[] {
   const wanted = findWantedFonts(rendered);

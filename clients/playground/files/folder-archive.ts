@@ -3,7 +3,7 @@ import { type Zippable, zipSync } from "fflate";
 import type { ArchiveBounds, ArchiveEntry, ArchiveFault } from "../../document/archive-entries.ts";
 import { SOURCE_PATH } from "../../document/saved-draft.ts";
 import { belongsToProject, type FolderFile } from "../drafts/project-folder.ts";
-import { askWorker } from "../page/ask-worker.ts";
+import { TimedWorker } from "../page/timed-worker.ts";
 
 export interface UnpackRequest {
   readonly archive: Uint8Array;
@@ -12,6 +12,8 @@ export interface UnpackRequest {
   readonly of: "folder" | "package" | "pages";
 }
 
+/** The largest takes some seconds. */
+const MAX_UNPACK_MILLISECONDS = 60_000;
 /** The oldest date that a ZIP can hold. It is always the same, so archives of the same folder have the same bytes. */
 const MODIFIED = new Date(1980, 0, 1);
 
@@ -21,8 +23,15 @@ export function archiveOf(folder: readonly FolderFile[]): Uint8Array<ArrayBuffer
   return zipSync(entries, { mtime: MODIFIED, level: 6 });
 }
 
-export function unpackArchive(request: UnpackRequest): Promise<ArchiveEntry[] | ArchiveFault> {
-  return askWorker<ArchiveEntry[] | ArchiveFault>("playground/archive-worker.js", request, "broken");
+/** In a worker of its own, whose memory is free afterwards. */
+export async function unpackArchive(request: UnpackRequest): Promise<ArchiveEntry[] | ArchiveFault> {
+  const worker = new TimedWorker<UnpackRequest, ArchiveEntry[] | ArchiveFault>(
+    "playground/archive-worker.js",
+    MAX_UNPACK_MILLISECONDS,
+  );
+  const answer = await worker.ask(request);
+  worker.end();
+  return answer === "too slow" || answer === "not loaded" ? "broken" : answer;
 }
 
 export function isFileOfFolder(name: string): boolean {

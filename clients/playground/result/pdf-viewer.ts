@@ -1,5 +1,5 @@
 /** Shows PDFs with pdf.js's viewer components. A separate bundle, larger than the rest of the page, loaded last. */
-import { AnnotationMode, getDocument, type PDFDocumentLoadingTask, PDFWorker } from "pdfjs-dist";
+import { AnnotationMode, getDocument, PDFWorker } from "pdfjs-dist";
 import { EventBus, LinkTarget, PDFLinkService, type PDFPageView, PDFViewer } from "pdfjs-dist/web/pdf_viewer.mjs";
 import { make, makeButton } from "../page/elements.ts";
 
@@ -16,7 +16,7 @@ const ZOOMS = [
 interface ShownPdf {
   readonly container: HTMLDivElement;
   readonly viewer: PDFViewer;
-  readonly task: PDFDocumentLoadingTask;
+  /** Takes it away. */
   readonly stop: AbortController;
 }
 
@@ -32,8 +32,8 @@ export class PdfView {
     ...ZOOMS.map(([value, label]) => make("option", { value }, label)),
   );
   #shown: ShownPdf | null = null;
-  #loading: ShownPdf | null = null;
-  #task: PDFDocumentLoadingTask | null = null;
+  /** Of the PDF that was requested last. */
+  #latest = new AbortController();
 
   constructor(port: Worker) {
     this.#worker = PDFWorker.create({ port });
@@ -71,19 +71,17 @@ export class PdfView {
       useWorkerFetch: false,
       enableXfa: false,
     });
-    this.#task = task;
-    this.#endLoading();
+    // One that is still loading gives way; the one that is shown stays until this one is drawn.
+    if (this.#latest !== this.#shown?.stop) this.#latest.abort();
+    const stop = new AbortController();
+    this.#latest = stop;
+    stop.signal.addEventListener("abort", () => void task.destroy().catch(() => {}));
     const pdf = await task.promise.catch((error: unknown) => {
-      if (this.#task === task) throw error;
+      if (!stop.signal.aborted) throw error;
       return null;
     });
-    if (pdf === null || this.#task !== task) {
-      await task.destroy();
-      return null;
-    }
-    const shown = this.#makeViewer(task);
-    this.#loading = shown;
-    const { viewer, container, stop } = shown;
+    if (pdf === null || stop.signal.aborted) return null;
+    const { container, viewer } = this.#makeViewer(stop.signal);
     const drawn = Promise.withResolvers<boolean>();
     viewer.eventBus.on("pagerendered", () => drawn.resolve(true), { once: true, signal: stop.signal });
     stop.signal.addEventListener("abort", () => drawn.resolve(false));
@@ -96,29 +94,21 @@ export class PdfView {
     viewer.setDocument(pdf);
     viewer.linkService.setDocument(pdf);
     if (!(await drawn.promise)) return null;
-    this.#loading = null;
-    if (this.#shown !== null) end(this.#shown);
-    this.#shown = shown;
+    this.#shown?.stop.abort();
+    this.#shown = { container, viewer, stop };
     container.classList.remove("is-loading");
-    this.#follow(shown);
+    this.#follow(this.#shown);
     return pdf.numPages;
   }
 
   close(): void {
-    this.#task = null;
-    this.#endLoading();
-    if (this.#shown !== null) end(this.#shown);
+    this.#latest.abort();
+    this.#shown?.stop.abort();
     this.#shown = null;
     this.element.remove();
   }
 
-  #endLoading(): void {
-    if (this.#loading !== null) end(this.#loading);
-    this.#loading = null;
-  }
-
-  #makeViewer(task: PDFDocumentLoadingTask): ShownPdf {
-    const stop = new AbortController();
+  #makeViewer(signal: AbortSignal) {
     const eventBus = new EventBus();
     const linkService = new PDFLinkService({
       eventBus,
@@ -132,6 +122,7 @@ export class PdfView {
       pages,
     );
     this.#frame.append(container);
+    signal.addEventListener("abort", () => container.remove());
     const viewer = new PDFViewer({
       container,
       viewer: pages,
@@ -146,7 +137,7 @@ export class PdfView {
       const layer = source.annotationLayer?.div;
       if (tree instanceof Element && layer) nameLinks(tree, layer);
     });
-    return { container, viewer, task, stop };
+    return { container, viewer };
   }
 
   #place() {
@@ -216,12 +207,6 @@ function nameLinks(tree: Element, layer: Element): void {
     }
     link?.removeAttribute("role");
   }
-}
-
-function end({ container, task, stop }: ShownPdf): void {
-  stop.abort();
-  container.remove();
-  task.destroy().catch(() => {});
 }
 
 /** The style sheet of the components. Without it, pages have no size. */
