@@ -1,14 +1,12 @@
-/** The module for Python as `pip` installs it, and the versions of Python that can use it. */
-import { glob, readdir, readFile } from "node:fs/promises";
+/** The versions of Python that can use the module for Python. */
+import { glob } from "node:fs/promises";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { execa } from "execa";
 import { expect, it } from "vitest";
-import { VERSION } from "../../../clients/command-line/version.ts";
 import { findOnPath } from "../../../typst/programs.mjs";
 import { hasPython } from "../../support/clients/python-driver.ts";
-import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
 
 const FOLDER = fileURLToPath(new URL("../../../clients/python/", import.meta.url));
 const OLDEST_MINOR = 9;
@@ -24,37 +22,6 @@ except document_rendering.ServiceUnreachableError as error:
 
 const use = (python: string, before = "") =>
   execa(python, ["-B", "-c", `${before}\n${USE}`, FOLDER], { reject: false });
-
-it.skipIf(!hasPython())(
-  "pip installs it, with its types and the project's version, and leaves nothing behind",
-  async ({ skip }) => {
-    const target = await makeTemporaryFolder("python-");
-    const before = await readdir(FOLDER);
-    const install = ["-m", "pip", "--retries=1", "install", "--target", target, FOLDER];
-    const { stderr, failed } = await execa("python3", install, { reject: false });
-    if (failed && /No module named pip/.test(stderr)) return skip("this Python has no pip");
-    if (failed && /No matching distribution found for hatchling/.test(stderr)) return skip("PyPI cannot be reached");
-    expect(failed, stderr).toBe(false);
-    expect(await readdir(FOLDER)).toEqual(before);
-
-    const { stdout } = await execa("python3", [
-      "-B",
-      "-c",
-      `import sys
-sys.path[:0] = sys.argv[1:]
-import document_rendering, importlib.metadata, pathlib
-installed = pathlib.Path(document_rendering.__file__)
-print(importlib.metadata.version("document-rendering"), document_rendering.__version__)
-print(importlib.metadata.metadata("document-rendering")["Requires-Python"], (installed.parent / "py.typed").exists())
-print(importlib.metadata.metadata("document-rendering")["License-File"])
-print(installed.read_text("utf-8"), end="")`,
-      target,
-    ]);
-    expect(stdout).toBe(
-      `${VERSION} ${VERSION}\n>=3.${OLDEST_MINOR} True\nLICENSE\n${(await readFile(join(FOLDER, "document_rendering.py"), "utf8")).trimEnd()}`,
-    );
-  },
-);
 
 it.skipIf(!hasPython())("says which Python it needs to one that is too old", async () => {
   const old = `import sys; sys.version_info = (3, ${OLDEST_MINOR - 1}, 18); sys.version = "3.${OLDEST_MINOR - 1}.18 (main)"`;

@@ -11,6 +11,8 @@ import {
   waitBeforeRetry,
   worthOf,
 } from "../../../clients/typescript/retry.ts";
+import { asServiceProblem } from "../../../clients/typescript/service-problem.ts";
+import { type Problem, problem, problemDocument } from "../../../rules/problem.ts";
 
 const POLICY = retryPolicy({ maxAttempts: 3, maxTotalSeconds: 10 });
 
@@ -59,14 +61,32 @@ describe("another try", () => {
     ["busy", "a gateway's 503 that says how long", makeGatewayError(URL_OF_SERVICE, 503, 30)],
     ["again", "a gateway's 503", makeGatewayError(URL_OF_SERVICE, 503, null)],
     ["again", "an answer that breaks off", makeBrokenTransferError(URL_OF_SERVICE)],
-    ...["ECONNREFUSED", "EAI_AGAIN", "ECONNRESET", "ETIMEDOUT", "UND_ERR_SOCKET"].map(
-      (code) => ["again", code, failedWith(code)] as [string, string, Failure],
-    ),
-    ...["ENOTFOUND", "CERT_HAS_EXPIRED", "ERR_TLS_CERT_ALTNAME_INVALID", "SELF_SIGNED_CERT_IN_CHAIN", "EPROTO"].map(
-      (code) => ["never", code, failedWith(code)] as [string, string, Failure],
-    ),
+    ["busy", "a service without a free slot", asFailure(problem("render_queue_full", "Full.", { retry_after: 1 }))],
+    ["never", "a problem of the request", asFailure(problem("forbidden", "No.", {}))],
   ])("is worth %s after %s", (worth, _what, failure) => {
     expect(worthOf(failure)).toBe(worth);
+  });
+
+  it.each([
+    ["ECONNREFUSED", "refused", "again"],
+    ["EAI_AGAIN", "name_not_found", "again"],
+    ["ENOTFOUND", "name_not_found", "never"],
+    ["EHOSTUNREACH", "no_route", "again"],
+    ["CERT_HAS_EXPIRED", "certificate", "never"],
+    ["ERR_TLS_CERT_ALTNAME_INVALID", "certificate", "never"],
+    ["SELF_SIGNED_CERT_IN_CHAIN", "certificate", "never"],
+    ["EPROTO", "wrong_protocol", "never"],
+    // That of Node's own patience, of five minutes.
+    ["UND_ERR_HEADERS_TIMEOUT", "no_answer", "again"],
+    ["UND_ERR_CONNECT_TIMEOUT", "timed_out", "again"],
+    ["ETIMEDOUT", "timed_out", "again"],
+    ["ECONNRESET", "connection_broken", "again"],
+    ["UND_ERR_SOCKET", "connection_broken", "again"],
+    ["EMFILE", "unknown", "again"],
+  ])("after the error %s of a connection, which is %s, is worth %s", (code, reason, worth) => {
+    const cause = new AggregateError([Object.assign(new Error("no"), { code })]);
+    const failure = makeConnectionError(URL_OF_SERVICE, new TypeError("fetch failed", { cause }));
+    expect([failure.reason, worthOf(failure)]).toEqual([reason, worth]);
   });
 
   it("is made as often as it may while the service is busy, which may be more often than else", () => {
@@ -74,16 +94,13 @@ describe("another try", () => {
     expect(waitAfter(policy, [2, 0, 1], 0)).toBe(1);
     expect(waitAfter(policy, [3, 0, 1], 0)).toBeNull();
     expect(waitAfter(policy, [1, 0, null], 0)).toBeNull();
-    expect(() => retryPolicy({ maxBusyAttempts: 0 })).toThrow("maxBusyAttempts must be an integer from 1.");
   });
 });
 
-/** A failure with a code of Node. */
-function failedWith(code: string): Failure {
-  return makeConnectionError(
-    URL_OF_SERVICE,
-    new TypeError("fetch failed", { cause: Object.assign(new Error(), { code }) }),
-  );
+function asFailure(known: Problem): Failure {
+  const failure = asServiceProblem(problemDocument(known, "http://render.example#id"));
+  if (failure === null) throw new Error("no problem");
+  return failure;
 }
 
 const DATE = "Sat, 21 Nov 2026 20:59:30 GMT";

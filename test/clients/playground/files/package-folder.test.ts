@@ -36,19 +36,13 @@ describe("the folder of a package", () => {
     expect(name('#import "@local/letter:1.1.0": *')).toBe("@preview/letter:1.2.0");
   });
 
-  it("is no package with a main.typ, or without a manifest that names it", () => {
-    expect(packageOfFolder(folderOf({ ...files, "main.typ": "" }), [])).toBe(null);
-    expect(packageOfFolder(folderOf({ ...files, "typst.toml": "" }), [])).toBe(null);
-    expect(packageOfFolder(folderOf({ "a/typst.toml": MANIFEST }), [])).toBe(null);
+  it.each([
+    ["with a main.typ", { ...files, "main.typ": "" }],
+    ["without a manifest at its root", { "a/typst.toml": MANIFEST }],
+    ["without a name", { ...files, "typst.toml": "" }],
+    ["without a version", { "typst.toml": MANIFEST.replace(/version.*/, "[other]") }],
+    ["with a name that is a path", { "typst.toml": MANIFEST.replace("letter", "a/../b") }],
+  ])("is no package %s", (_what, entries) => {
+    expect(packageOfFolder(folderOf(entries), [])).toBe(null);
   });
-});
-
-it.each([
-  ["[package]\nname='a'\nversion='0.1.0'\nentrypoint='a.typ'", "@preview/a:0.1.0"],
-  ['[package]\r\nversion = "0.1.0"\r\nname = "a"\nentrypoint = "a.typ"\n[tool.name]\nname = "c"', "@preview/a:0.1.0"],
-  ['[package]\nname = "a"\nentrypoint = "a.typ"\n[other]\nversion = "0.1.0"', undefined],
-  ['[package]\nname = "a/../b"\nversion = "0.1.0"\nentrypoint = "a.typ"', undefined],
-  ['name = "a"\nversion = "0.1.0"', undefined],
-])("the manifest %j names %s", (text, name) => {
-  expect(packageOfFolder(folderOf({ "typst.toml": text }), [])?.name).toBe(name);
 });
