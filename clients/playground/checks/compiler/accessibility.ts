@@ -1,4 +1,7 @@
-/** What PDF/UA-1 demands. Typst checks it only at export, so here show rules above the template do. */
+/**
+ * What PDF/UA-1 demands most often: a title and alternative texts. Typst checks that only at export, so here show rules above
+ * the template do.
+ */
 
 import { calledName } from "../../../template/calls.ts";
 import {
@@ -18,29 +21,8 @@ import {
   textOf,
 } from "./project-text.ts";
 
-/** How the messages of the rules end, which stop the compilation at an element: so the page finds it by what Typst knows. */
+/** The message of the rules, which stops the compilation at an element: so the page finds it by what Typst knows. */
 const STOP = "~stopped here";
-
-/** Typst's own words of export are "skipped from heading level 1 to 3" and "PDF artifacts may not contain links". */
-const STRUCTURE = `#show heading: it => {
-  let before = query(selector(heading).before(it.location(), inclusive: false))
-  assert(it.level <= if before == () { 1 } else { before.last().level + 1 }, message: "heading ${STOP}")
-  it
-}
-#show pdf.artifact: it => { show link: it => assert(false, message: "link ${STOP}"); it }
-#show link: it => context {
-  let y = here().position().y
-  let side(name) = {
-    let margin = if type(page.margin) == dictionary { page.margin.at(name, default: auto) } else { page.margin }
-    if margin == auto { return calc.min(page.width, page.height) * 2.5 / 21 }
-    let relative = margin + 0% + 0pt
-    relative.length.to-absolute() + relative.ratio * page.height
-  }
-  let grows = page.height == auto or page.width == auto
-  assert(grows or (y >= side("top") and y <= page.height - side("bottom")), message: "link in a margin ${STOP}")
-  it
-}
-`;
 
 /** A figure's alternative text speaks for what is in it; artifacts and hidden content are not read out. */
 const HIDE = "{ show image: none; show math.equation: none; it }";
@@ -62,11 +44,8 @@ export function accessibilityFindings(
   return [
     ...(title.trim() === "" ? [{ ...START, message: NO_TITLE }] : []),
     ...findStoppedElements(compile(ALTERNATIVE_TEXTS))
-      .filter((place) => !mayBeIn(UNREAD, project, place))
-      .map(({ stopped: _, ...place }) => ({ ...place, message: NO_ALT })),
-    ...findStoppedElements(compile(STRUCTURE))
-      .filter(({ stopped, ...place }) => !stopped.startsWith("link in a margin") || mayBeIn(NO_CALLS, project, place))
-      .map(({ stopped, ...place }) => ({ ...place, message: stopped.startsWith("link") ? LINK : HEADING_LEVEL })),
+      .filter((place) => !mayBeUnread(project, place))
+      .map((place) => ({ ...place, message: NO_ALT })),
   ];
 }
 
@@ -74,25 +53,18 @@ const START: FileRange = { key: null, from: { line: 0, column: 0 }, to: { line: 
 const NO_TITLE = 'PDF/UA-1 requires a title: #set document(title: "…").';
 const NO_ALT = 'PDF/UA-1 requires an alternative text: alt: "…" says what it shows.';
 
-const HEADING_LEVEL = "PDF/UA-1 requires that the outline begins with level 1, and skips none.";
-const LINK = "PDF/UA-1 forbids links in headers, footers and other artifacts: put the address there as text.";
-
 const MARGINAL: ReadonlySet<string> = new Set(["header", "footer", "background", "foreground"]);
 /** Content that is measured or hidden is not in the document, and artifacts are not read out. */
 const UNREAD: ReadonlySet<string> = new Set(["measure", "hide", "artifact"]);
-const NO_CALLS: ReadonlySet<string> = new Set();
 
-/**
- * Whether an element may be in what is not read out: in one of these calls, in a margin, or in a definition, where a
- * margin may use it.
- */
-function mayBeIn(calls: ReadonlySet<string>, project: CompilerProject, place: FileRange): boolean {
+/** Whether an element may be in one of these calls, in a margin, or in a definition, where a margin may use it. */
+function mayBeUnread(project: CompilerProject, place: FileRange): boolean {
   const template = parseTemplate(textOf(project, place.key));
   const { from } = offsetsOf(template.text, place);
   const around = nodesOf(template, "FuncCall", "Named", "LetBinding").filter(
     ({ start, end }) => start <= from && from < end,
   );
-  if (around.some((node) => node.kind === "FuncCall" && calls.has(calledName(template, node)))) return true;
+  if (around.some((node) => node.kind === "FuncCall" && UNREAD.has(calledName(template, node)))) return true;
   if (around.some((node) => isMargin(template, node))) return true;
   if (!around.some(({ kind }) => kind === "LetBinding")) return false;
   const keys = [null, ...project.files.map(({ key }) => key).filter((key) => key.endsWith(".typ"))];
@@ -105,14 +77,12 @@ function isMargin(template: Template, { kind, children: [name] }: SyntaxNode): b
 }
 
 /** Where a rule has stopped: a hint after the error has the place, because the error itself is in the rule. */
-function findStoppedElements({ diagnostics, linesAbove }: Compilation): (FileRange & { readonly stopped: string })[] {
+function findStoppedElements({ diagnostics, linesAbove }: Compilation): FileRange[] {
   return diagnostics.flatMap(({ severity, message }, index) => {
     if (severity !== "error" || !message.endsWith(STOP)) return [];
     const after = diagnostics.slice(index + 1);
     const next = after.findIndex((each) => each.severity === "error");
     const hints = next === -1 ? after : after.slice(0, next);
-    const place = hints.map((hint) => rangeOf(hint, linesAbove)).find((each) => each !== null);
-    const stopped = message.replace(/^assertion failed: /, "");
-    return place === undefined ? [] : [{ ...place, stopped }];
+    return hints.map((hint) => rangeOf(hint, linesAbove)).find((each) => each !== null) ?? [];
   });
 }
