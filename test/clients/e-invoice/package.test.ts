@@ -1,24 +1,29 @@
 /** The package that finishes e-invoices, as `npm run build:e-invoice` makes it. */
-import { readFile, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { execa } from "execa";
-import { expect, it } from "vitest";
+import { beforeAll, expect, it } from "vitest";
 import { exampleRequest } from "../../../scripts/examples/example-request.ts";
 import { blocksOf } from "../../support/readers/markdown-blocks.ts";
 import { sharedService } from "../../support/service/test-service.ts";
-import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
 
 const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
 const service = await sharedService();
 
-const buildPackage = (folder: string) =>
-  execa("node", ["scripts/build-package.ts", "e-invoice", folder], { cwd: ROOT, preferLocal: true });
+const NAME = "document-rendering-e-invoice";
+let folder: string;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "e-invoice-program-"));
+  const target = join(folder, "node_modules", NAME);
+  await execa("node", ["scripts/build-package.ts", "e-invoice", target], { cwd: ROOT, preferLocal: true });
+  return () => rm(folder, { recursive: true });
+});
 
 it("has no dependencies, and contains the licences of everything in it", async () => {
-  const folder = join(await makeTemporaryFolder("package-"), "e-invoice");
-  await buildPackage(folder);
-  const text = (name: string) => readFile(join(folder, name), "utf8");
+  const text = (name: string) => readFile(join(folder, "node_modules", NAME, name), "utf8");
   const manifest = JSON.parse(await text("package.json"));
   expect(manifest).toMatchObject({ license: "MIT" });
   expect(manifest).not.toHaveProperty("dependencies");
@@ -27,8 +32,6 @@ it("has no dependencies, and contains the licences of everything in it", async (
 });
 
 it("runs the program of docs/e-invoices.md as it stands, in a folder with nothing but the package and a PDF", async () => {
-  const folder = await makeTemporaryFolder("e-invoice-program-");
-  await buildPackage(join(folder, "node_modules/document-rendering-e-invoice"));
   const blocks = blocksOf(await readFile(join(ROOT, "docs/e-invoices.md"), "utf8"));
   await writeFile(join(folder, "finish.mts"), blocks.find(({ language }) => language === "ts")?.text ?? "");
   const run = () => execa("node", ["finish.mts"], { cwd: folder, preferLocal: true, localDir: ROOT, reject: false });
