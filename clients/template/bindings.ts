@@ -104,6 +104,13 @@ function insideOf(node: SyntaxNode): SyntaxNode | null {
   return inside.length === 1 ? (inside[0] ?? null) : null;
 }
 
+/** The texts that a name may stand for, if it is given several values; what is computed is not among them. */
+export function possibleTexts(template: Template, node: SyntaxNode): string[] {
+  const { values = [], isOther = true } =
+    node.kind === "Ident" ? (bindingsOf(template).get(textOf(template, node)) ?? {}) : {};
+  return isOther || values.length < 2 ? [] : values.flatMap((value) => knownText(template, value) ?? []);
+}
+
 /** The text that an expression is: a string, strings that are joined, or a name for such a text. Null if it is computed. */
 export function knownText(template: Template, node: SyntaxNode, depth = 0): string | null {
   const value = resolved(template, node);

@@ -1,6 +1,6 @@
 /** The files and packages that a template may read: by the calls of functions that read files, by imports, and by its strings. */
 import { type PackageSpec, parsePackageSpec } from "../../rules/package-spec.ts";
-import { definesFunction, knownText, resolved } from "./bindings.ts";
+import { definesFunction, knownText, possibleTexts, resolved } from "./bindings.ts";
 import { argumentsOf, calledName } from "./calls.ts";
 import { FILE_FUNCTIONS } from "./file-kinds.ts";
 import {
@@ -19,6 +19,8 @@ export interface FileRead {
   readonly by: string;
   /** Null if it is computed. */
   readonly path: string | null;
+  /** Of a computed one, the paths that the text gives to its name. */
+  readonly mayBe: readonly string[];
   readonly line: number;
 }
 
@@ -109,7 +111,7 @@ function readBy(template: Template, node: SyntaxNode): FileRead | null {
     const by = node.kind === "ModuleImport" ? "import" : "include";
     const [source] = expressionsOf(node);
     if (source === undefined || isModule(by, source)) return null;
-    return { by, path: knownText(template, source), line: line() };
+    return { by, path: knownText(template, source), mayBe: possibleTexts(template, source), line: line() };
   }
   if (node.kind !== "FuncCall") return null;
   const by = fileFunction(template, node);
@@ -120,7 +122,8 @@ function readBy(template: Template, node: SyntaxNode): FileRead | null {
   // With a second one, `pdf.attach` takes the content from there and reads no file.
   if (by === "attach" && positional.length > 1) return null;
   const path = knownText(template, argument);
-  return path === null && hasSpread && argument.kind === "ContentBlock" ? null : { by, path, line: line() };
+  if (path === null && hasSpread && argument.kind === "ContentBlock") return null;
+  return { by, path, mayBe: possibleTexts(template, argument), line: line() };
 }
 
 /** The function that reads files and that is called; null for another one, or one that the file defines itself. */

@@ -3,8 +3,13 @@
  * below `packages/`, where the service looks for them first.
  */
 import { describeInvalidKey, isValidKey } from "../../../rules/files-rules.ts";
-import { formatPackageSpec, type PackageSpec, requestPackageFolder } from "../../../rules/package-spec.ts";
-import { isTypst } from "../../template/file-kinds.ts";
+import {
+  formatPackageSpec,
+  type PackageSpec,
+  parsePackageSpec,
+  requestPackageFolder,
+} from "../../../rules/package-spec.ts";
+import { isDataFile, isTypst } from "../../template/file-kinds.ts";
 import { PACKAGE_MANIFEST, type PackageManifest } from "../../template/package-parts.ts";
 import { packagesIn } from "../../template/reads.ts";
 import { parseTemplate } from "../../template/syntax-tree.ts";
@@ -58,6 +63,7 @@ interface ImportingProject {
 interface ImportingFile {
   readonly shownAs: string;
   readonly text: string;
+  readonly isData?: boolean;
 }
 
 /** A project that imports more is made by a program, or to keep this one busy. */
@@ -86,7 +92,8 @@ export function addPackages(
   };
   want({ shownAs: show(sourceKey), text: source.toString("utf8") });
   for (const [key, bytes] of files) {
-    if (isTypst(key)) want({ shownAs: show(key), text: bytes.toString("utf8") });
+    const isData = isDataFile(key);
+    if (isTypst(key) || isData) want({ shownAs: show(key), text: bytes.toString("utf8"), isData });
   }
   const found: ProjectPackage[] = [];
   const advices = new Map<string, string>();
@@ -149,7 +156,16 @@ function isOf({ name, version }: PackageSpec, manifest: PackageManifest | null):
   return manifest?.package.name === name && manifest.package.version === version;
 }
 
-function importsIn({ shownAs, text }: ImportingFile): Wanted[] {
+/** What a package is called in a file of data, which a template may import by its name there. */
+const SPEC_IN_DATA = /@[\w-]+\/[\w-]+:\d+\.\d+\.\d+/g;
+
+function importsIn({ shownAs, text, isData }: ImportingFile): Wanted[] {
+  if (isData) {
+    const specs = (text.match(SPEC_IN_DATA) ?? [])
+      .slice(0, MAX_PACKAGES)
+      .flatMap((name) => parsePackageSpec(name) ?? []);
+    return specs.map((spec) => ({ spec, importedBy: shownAs, isImport: false }));
+  }
   if (!text.includes('"@')) return [];
   return packagesIn(parseTemplate(text)).map(({ spec, line, isImport }) => ({
     spec,

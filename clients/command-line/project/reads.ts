@@ -74,7 +74,7 @@ export function followPaths(project: ReadingProject, files: CollectedFiles): Fol
     // Longer inputs are data.
     const values = key === sourceKey ? [...(inputs?.values() ?? [])].filter(({ length }) => length <= 1024) : [];
     const reads = readPaths(template);
-    const isRead = new Set([...reads.keys(), ...values]);
+    const isRead = new Set([...reads.keys(), ...readsOf(template).reads.flatMap(({ mayBe }) => mayBe), ...values]);
     for (const literal of [...readsOf(template).strings, ...values]) {
       named.addLiteral(literal);
       const target = keyOf(literal, key);
