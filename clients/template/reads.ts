@@ -5,7 +5,6 @@ import { argumentsOf, calledName } from "./calls.ts";
 import { FILE_FUNCTIONS } from "./file-kinds.ts";
 import {
   expressionsOf,
-  lineAt,
   nodesOf,
   parseTemplate,
   type SyntaxNode,
@@ -83,12 +82,16 @@ function findReads(template: Template): Reads {
   const strings = new Set<string>();
   for (const node of nodesOf(template, "Str")) addString(strings, stringValue(template, node));
   // What is evaluated may be in raw text.
-  if (nodesOf(template, "FuncCall").some((call) => calledName(template, call) === "eval")) {
+  if (
+    template.text.includes("eval") &&
+    nodesOf(template, "FuncCall").some((call) => calledName(template, call) === "eval")
+  ) {
     for (const raw of nodesOf(template, "Raw"))
       for (const text of stringsInRaw(template, raw)) addString(strings, text);
   }
+  const lineOf = countLines(template.text);
   const reads = nodesOf(template, "ModuleImport", "ModuleInclude", "FuncCall").flatMap(
-    (node) => readBy(template, node) ?? [],
+    (node) => readBy(template, node, lineOf) ?? [],
   );
   for (const { path } of reads) if (path !== null) addString(strings, path);
   const handsOnFunctions = nodesOf(template, "Ident").some((node) => isHandedOn(template, node));
@@ -105,8 +108,18 @@ function stringsInRaw(template: Template, raw: SyntaxNode): readonly string[] {
   return nodesOf(inside, "Str").map((node) => stringValue(inside, node));
 }
 
-function readBy(template: Template, node: SyntaxNode): FileRead | null {
-  const line = () => lineAt(template.text, node.start);
+/** The lines of offsets that never fall. To begin anew for each would take minutes for a text of a program. */
+function countLines(text: string): (offset: number) => number {
+  let line = 1;
+  let end = text.indexOf("\n");
+  return (offset) => {
+    for (; end !== -1 && end < offset; end = text.indexOf("\n", end + 1)) line++;
+    return line;
+  };
+}
+
+function readBy(template: Template, node: SyntaxNode, lineOf: (offset: number) => number): FileRead | null {
+  const line = () => lineOf(node.start);
   if (node.kind === "ModuleImport" || node.kind === "ModuleInclude") {
     const by = node.kind === "ModuleImport" ? "import" : "include";
     const [source] = expressionsOf(node);
@@ -151,10 +164,10 @@ const HANDED_ON_IN: ReadonlySet<string> = new Set(["Args", "LetBinding", "Named"
 
 /** `rows.map(json)`, `let reader = json`, but not `let json(…) = …`, and not a name before a colon. */
 function isHandedOn(template: Template, node: SyntaxNode): boolean {
-  const { parent } = node;
-  if (parent === null || !HANDED_ON_IN.has(parent.kind)) return false;
   const name = textOf(template, node);
   if (!FILE_FUNCTIONS.has(name)) return false;
+  const { parent } = node;
+  if (parent === null || !HANDED_ON_IN.has(parent.kind)) return false;
   const isBound = parent.kind === "LetBinding" || parent.kind === "Named";
   return isBound ? parent.children.at(-1) === node && expressionsOf(parent)[0] !== node : name !== "attach";
 }

@@ -152,7 +152,9 @@ function spaces({ length }: string): string {
 
 /** Whether a name is in the code of a text, whatever it means there. */
 export function hasName(template: Template, names: ReadonlySet<string>): boolean {
+  if (!template.isReadable) return true;
+  const written = new Set([...names].filter((name) => template.text.includes(name)));
   return (
-    !template.isReadable || nodesOf(template, "Ident", "MathIdent").some((node) => names.has(textOf(template, node)))
+    written.size > 0 && nodesOf(template, "Ident", "MathIdent").some((node) => written.has(textOf(template, node)))
   );
 }

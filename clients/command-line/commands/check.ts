@@ -56,11 +56,14 @@ async function checkProject(
   const output = outputOf(flags);
   if (flags.output === STANDARD_OUTPUT) throw new CommandError("check does not write to standard output: use render.");
   if (flags.output !== undefined) await requireOutputPlace(flags.output);
+  // Typst says its version while the project is read.
+  const settings = localSettings(flags);
+  settings.catch(() => {});
   const project = await fitFiles(openDocumentProject(source, flags, "check", flags.output), flags, null);
   watchAlso(filesOfProject(project));
   const data = await readData(project, flags.data ?? null);
   await requireValidData(project, data, "compiled");
-  const local = await localSettings(flags);
+  const local = await settings;
   const rendered = await renderLocally(project, data, { options: output, local }, signal);
   if (rendered.kind === "refused") {
     const { problem, request, failed } = rendered;

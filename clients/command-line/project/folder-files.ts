@@ -16,13 +16,15 @@ import { printableLine } from "../terminal.ts";
 /** Of files and folders, sent or not. Ignored folders are not read. */
 const MAX_ENTRIES = 200_000;
 /** More are in a home folder, which nobody wants to be searched. */
-const MAX_SEARCHED_ENTRIES = 20_000;
+export const MAX_SEARCHED_ENTRIES = 20_000;
 
 export interface SourceFolder {
   readonly root: string;
   /** The key of the folder of the source; empty for the root. */
   readonly folderKey: string;
   readonly ignored: IgnoreRules;
+  /** How many entries are looked at below a folder that nobody has named. */
+  readonly maxSearched: number;
   /** Absolute paths that are sent only if a source names them. */
   readonly excluded: ReadonlySet<string>;
 }
@@ -65,7 +67,7 @@ function isMadeByTypst(bytes: Buffer): boolean {
 export function searchRoot(place: SourceFolder): readonly string[] | null {
   const search = (from: string) => {
     try {
-      return filesBelow(place, { from, maxEntries: MAX_SEARCHED_ENTRIES });
+      return filesBelow(place, { from, maxEntries: place.maxSearched });
     } catch (error) {
       if (error instanceof CommandError) return null;
       throw error;

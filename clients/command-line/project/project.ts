@@ -16,6 +16,7 @@ import { IgnoreRules } from "../files/ignore-rules.ts";
 import { addPackages, isPackage, type ProjectPackages } from "../packages/packages.ts";
 import { printableLine } from "../terminal.ts";
 import { collectFilesToSend } from "./files-to-send.ts";
+import { MAX_SEARCHED_ENTRIES } from "./folder-files.ts";
 import { addFonts } from "./fonts.ts";
 import { makeNoMainFileError } from "./main-file.ts";
 import { leadsTo, markedFoldersAbove, namedRoot, nearestRootFor, type OutsidePath } from "./root.ts";
@@ -75,6 +76,8 @@ export interface ProjectUse {
   readonly leaveOut: readonly string[];
   /** The files of the data that the caller names, or `-`. With any, an unused `data.json` needs no note. */
   readonly data: readonly string[];
+  /** See `SourceFolder`. */
+  readonly maxSearched?: number;
 }
 
 /** @param path a Typst source, or a folder. @throws CommandError when a named file does not exist or cannot be sent */
@@ -150,7 +153,7 @@ function collectBelow(
   { root, rootName, isFound }: ProjectRoot,
   { isWhole, folder, sourceName, sourcePath }: SourcePlace,
   { input: inputs, files: patterns = [] }: ProjectFlags,
-  { leaveOut, data }: ProjectUse,
+  { leaveOut, data, maxSearched = MAX_SEARCHED_ENTRIES }: ProjectUse,
 ): Collected {
   const source = readNamed(sourcePath, sourceName, root);
   utf8Text(source, printableLine(sourceName));
@@ -166,7 +169,7 @@ function collectBelow(
   const ignored = new IgnoreRules(root);
   const rules = { root, folder, ignored, isFound };
   const sending = {
-    ...{ root, folderKey, ignored, sourceKey, source, inputs, isWhole, patterns, excluded, show, rules },
+    ...{ root, folderKey, ignored, maxSearched, sourceKey, source, inputs, isWhole, patterns, excluded, show, rules },
     data: [...data, ...(dataPath === null ? [] : [dataPath])],
   };
   const collected = collectFilesToSend(sending);

@@ -2,7 +2,7 @@
  * The command line client as a test runs it: in this process, as its own one, or in a pseudo terminal, with a cache of
  * its own and nothing of the environment that would lead it to another service.
  */
-import { mkdir, writeFile } from "node:fs/promises";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { Readable, Writable } from "node:stream";
 import { execa } from "execa";
@@ -153,20 +153,21 @@ export function makeTimeout() {
   return { args: ["--timeout", String(LIMIT_SECONDS)], pass: () => limit.abort() };
 }
 
-/** How long a command in this process waits for a silent service, with its notice: as short as a test needs. */
+/** The waits before another attempt of a command in this process, without their random parts: as short as a test needs. */
+export function shortenWaits(more: readonly (readonly [milliseconds: number, instead: number])[] = []): void {
+  const waits = [500, 1000, 2000, 4000, 8000].map((milliseconds) => [milliseconds, milliseconds / 100] as const);
+  shortenTimers([...waits, ...more]);
+  const spy = vi.spyOn(Math, "random").mockReturnValue(0);
+  onTestFinished(() => spy.mockRestore());
+}
+
+/** The same, and how long it waits for a silent service, with its notice. */
 export function shortenSilence(): void {
-  shortenTimers([
+  shortenWaits([
     [20_000, 50],
     [60_000, 100],
     [300_000, 100],
   ]);
-}
-
-/** The same for the waits before another attempt, without their random parts. */
-export function shortenWaits(): void {
-  shortenTimers([500, 1000, 2000, 4000, 8000].map((milliseconds) => [milliseconds, milliseconds / 100]));
-  const spy = vi.spyOn(Math, "random").mockReturnValue(0);
-  onTestFinished(() => spy.mockRestore());
 }
 
 function shortenTimers(durations: readonly (readonly [milliseconds: number, instead: number])[]): void {
@@ -215,9 +216,13 @@ export async function makeProject(files: ProjectFiles): Promise<string> {
   return folder;
 }
 
+/** At once: some projects have 20,000 files, each of which would wait for a thread. */
 export async function writeProject(folder: string, files: ProjectFiles): Promise<void> {
+  const folders = new Set<string>();
   for (const [name, content] of Object.entries(files)) {
-    await mkdir(dirname(join(folder, name)), { recursive: true });
-    await writeFile(join(folder, name), content);
+    const place = dirname(join(folder, name));
+    if (!folders.has(place)) mkdirSync(place, { recursive: true });
+    folders.add(place);
+    writeFileSync(join(folder, name), content);
   }
 }

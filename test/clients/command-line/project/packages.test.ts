@@ -3,7 +3,13 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { capabilitiesOf } from "../../../../protocol/capabilities.ts";
-import { makeProject, type ProjectFiles, runCommand, startWatching } from "../../../support/clients/command-line.ts";
+import {
+  makeProject,
+  makeTimeout,
+  type ProjectFiles,
+  runCommand,
+  startWatching,
+} from "../../../support/clients/command-line.ts";
 import { answer, sendPdf, startScriptedService } from "../../../support/clients/scripted-service.ts";
 import { readPdf } from "../../../support/readers/pdf-reader.ts";
 import { sharedService } from "../../../support/service/test-service.ts";
@@ -71,10 +77,10 @@ describe("a package of this machine", () => {
 it("a project without packages does not wait for what the service has", async () => {
   const silent = await startScriptedService(sendPdf, undefined, () => {});
   const folder = await makeProject({ "letter.typ": "x" });
-  const running = runCommand(folder, ["render", "letter.typ", "--timeout", "5"], {
-    env: { SERVICE_URL: silent.url },
-  });
+  const timeout = makeTimeout();
+  const running = runCommand(folder, ["render", "letter.typ", ...timeout.args], { env: { SERVICE_URL: silent.url } });
   await expect.poll(() => silent.bodies.length).toBe(1);
+  timeout.pass();
   await running;
 });
 

@@ -4,6 +4,7 @@ import { chmod, chown, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { execa } from "execa";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { collectProject } from "../../../../clients/command-line/project/project.ts";
 import { capabilitiesOf } from "../../../../protocol/capabilities.ts";
 import { DEFAULT_LIMITS } from "../../../../rules/limits.ts";
 import { problem } from "../../../../rules/problem.ts";
@@ -31,8 +32,6 @@ const mountain = withTables(await liberation("Regular"), {
 
 /** What is too large for the table, or is no text. */
 const MADE_TREES: Readonly<Record<string, ProjectFiles>> = {
-  MANY: numbered(20_001, (index) => `many/${index}`, ""),
-  MANY_BELOW: numbered(20_001, (index) => `p/many/${index}`, ""),
   LANGUAGES: numbered(300, (index) => `${LETTER}/languages/l${index}.toml`, ""),
   PARTS: {
     ...numbered(64, (index) => `${LETTER}/parts/${index}.typ`, ""),
@@ -49,6 +48,22 @@ const MADE_TREES: Readonly<Record<string, ProjectFiles>> = {
 const { rows, filesOf } = readTable(readFileSync(new URL("what-is-sent.txt", import.meta.url), "utf8"), MADE_TREES);
 
 it.each(rows)("$title: $args", expectRow);
+
+it("of computed paths, a folder with too many files is not searched, but that of the source; if that has too many, none", async () => {
+  const files = numbered(9, (index) => `p/many/${index}`, "");
+  const reads = '#import "../lib.typ"\n#read(str("x") + ".txt")';
+  const folder = await makeProject({ ...files, "p/lib.typ": "", "p/d/x.txt": "x", "p/d/a.typ": reads });
+  const collect = (maxSearched: number) => {
+    const use = { command: "render", leaveOut: [], data: [], maxSearched } as const;
+    const project = collectProject(join(folder, "p/d/a.typ"), { root: join(folder, "p") }, use);
+    return [project.files.map(({ key }) => key), project.notes];
+  };
+  expect(collect(9)).toEqual([["d/x.txt", "lib.typ"], []]);
+  expect(collect(1)).toEqual([
+    ["lib.typ"],
+    [expect.stringMatching(/ has so many files that it was not searched for those/)],
+  ]);
+});
 
 it.skipIf(process.getuid?.() !== 0)("the root is never found in a folder of another user", async () => {
   const folder = await makeProject({ "p/doc/a.typ": '#import "../lib.typ": x', "p/lib.typ": "", "p/typst.toml": "" });
