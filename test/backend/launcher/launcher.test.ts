@@ -110,7 +110,7 @@ describe.each(TITLED_SHELLS)("a program that is started by %s", (_title, testShe
   it("gets its own input, output and end, however many start at once", async () => {
     const { launcher } = await openLauncher({ testShell });
     const numbers = Array.from({ length: 20 }, (_, number) => number);
-    for (let round = 0; round < 3; round++) {
+    for (let round = 0; round < 2; round++) {
       const programs = numbers.map((number) =>
         launcher.start(shell(`cat; echo ${number}; echo ${number} >&2; exit ${number}`)),
       );
@@ -450,11 +450,11 @@ describe("a shell that dies", () => {
 
   it("while renders start leaves no half-built sandbox behind", async () => {
     const backend = await startTemporaryBackend({ SERVICE_MAX_CONCURRENT_RENDERS: "4" });
-    for (let round = 0; round < 12; round++) {
+    for (let round = 0; round < 6; round++) {
       expect((await backend.render({ source: "x" })).status).toBe(200);
       const answers = Array.from({ length: 4 }, () => backend.render({ source: "x" }));
       // At a different moment of the start each time: there is no state to wait for.
-      await delay(1 + round);
+      await delay(1 + 2 * round);
       // Among them may be a child that is about to become another program, or has ended by now.
       for (const pid of shellPids(backend)) killIfThere(pid);
       expect(new Set([200, 503])).toEqual(
@@ -493,7 +493,7 @@ describe("a shell that dies", () => {
 
 it("a process that is killed at any moment of its start is gone and reported as gone", async () => {
   const { settings, sandbox, launcher } = await openTestSandbox("bubblewrap");
-  for (let round = 0; round < 36; round++) {
+  for (let round = 0; round < 24; round++) {
     const project = await RenderDirectory.create(settings.workDirectory, false);
     const view = sandbox.view(project);
     const launched = launcher.start(
