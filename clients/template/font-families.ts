@@ -125,7 +125,10 @@ function readFamilies(template: Template, value: SyntaxNode): ReadFamilies {
   switch (value.kind) {
     case "Str": {
       const family = stringValue(template, value);
-      return family === "" || family.length > MAX_FAMILY_LENGTH ? NOTHING : { ...NOTHING, families: [family] };
+      // Icons have members named "font", too.
+      return !/[\p{L}\p{N}]/u.test(family) || family.length > MAX_FAMILY_LENGTH
+        ? NOTHING
+        : { ...NOTHING, families: [family] };
     }
     case "Array":
     case "Parenthesized":
@@ -157,9 +160,9 @@ function readFamilies(template: Template, value: SyntaxNode): ReadFamilies {
   }
 }
 
-/** Strings that are joined are the parts of one name. */
-function hasStrings(sum: SyntaxNode): boolean {
-  return sum.children.some(({ kind }) => kind === "Str");
+/** Strings that are joined are the parts of one name; those in arrays are names. */
+function hasStrings({ children }: SyntaxNode): boolean {
+  return children.some((part) => part.kind === "Str" || (part.kind !== "Array" && hasStrings(part)));
 }
 
 const BOLD_WORDS: ReadonlySet<string> = new Set(["semibold", "bold", "extrabold", "black"]);

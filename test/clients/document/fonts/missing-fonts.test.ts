@@ -65,6 +65,8 @@ describe("requested families that are missing", () => {
     '/* #set text(font: "Nope")',
     '#set text(font: "Fira " + style)',
     '#set text(font: prefix + "Fira")',
+    '#let fonts = (base + if pro { " Pro" } else { " Free" },)\n#set text(font: fonts)',
+    '#let icons = (font: "\\u{f031}")\n#set text(font: icons.font)',
     '#let person = (name: "Ada")\n#let width(name) = measure(text(font: name)[x])',
     '#let sized(name) = text(font: name)[x]\n#let name = "Ada"',
     '#let sized(name) = text(font: name)[x]\n#let name = ("Ada", "Bea")',
