@@ -74,6 +74,13 @@ const TABLE: readonly (readonly [
     'must be "card" or "transfer", not the string "cash"'],
   ["none of two types", { anyOf: [{ type: "number" }, { type: "null" }] }, "null", '"x"', "",
     'must be a number or null, not the string "x"'],
+  ["what fits two forms of which it may have one", { oneOf: [{ minimum: 1 }, { maximum: 9 }] }, "0", "5", "",
+    "fits 2 of 2 forms, but must fit exactly one"],
+  ["none of several forms", { anyOf: [{ required: ["a", "b"] }, { required: ["c"] }] }, '{"c":1}', '{"d":1}', "",
+    '"c" is missing (in the closest of 2 forms)'],
+  ["a member that may not be there", { properties: { x: false } }, '{"y":1}', '{"x":1}', '.x "x"', "must not be here"],
+  ["a host name with a space", { format: "hostname" }, '"a-b.example"', '"a b"', "",
+    'must be a host name such as example.com, not the string "a b"'],
   // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema.
   ["what a condition asks for", { if: { properties: { a: { const: 1 } } }, then: { required: ["b"] } }, '{"a":2}', '{"a":1}', "",
     '"b" is missing'],
