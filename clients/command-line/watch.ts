@@ -3,7 +3,7 @@ import { fstatSync, unwatchFile, watchFile } from "node:fs";
 import { basename, relative, resolve, sep } from "node:path";
 import { watch } from "chokidar";
 import { CommandError } from "./exit-codes.ts";
-import { isThere, linkStatOf, realPath, statOf } from "./files/disk.ts";
+import { isThere, linkStatOf, readIfThere, realPath, statOf } from "./files/disk.ts";
 import { isBelow, placeWithoutLinks, projectFolder } from "./files/folder.ts";
 import { runInterruptible } from "./interruption.ts";
 import { printableLine, say } from "./terminal.ts";
@@ -26,6 +26,8 @@ const MAX_POLLED = 2000;
 const IGNORED_FOLDERS = new Set([".git", "node_modules"]);
 /** The command's own, before they get their names: see output-file.ts. */
 const UNFINISHED = /^\..*\.[0-9a-f]{12}\.part$/;
+
+const WATCHING = "Watching for changes; press Ctrl+C to stop.";
 
 /** @param watchAlso adds files that the project turns out to read */
 type WatchTask = (watchAlso: (paths: readonly string[]) => void) => Promise<void>;
@@ -53,15 +55,20 @@ export async function watchProject(
   let isRootGone = false;
   /** Editors write a file under another name, which is gone before a run could have seen it. */
   const unseen = new Set<string>();
+  const changed = new Set<string>();
   const noteChange = (path: string) => {
+    changed.add(path);
     clearTimeout(settling);
     settling = setTimeout(() => {
-      say(`\n${printableLine(basename(path))} has changed.`);
+      // By now, a file that follows this program's report has all of it.
+      const first = [...changed].find((one) => !isOwnOutput(one));
+      changed.clear();
+      if (first === undefined) return;
+      say(`\n${printableLine(basename(first))} has changed.`);
       wake();
     }, SETTLE_MILLISECONDS);
   };
   watcher.on("all", (event, path) => {
-    if (isOwnOutput(path)) return;
     if (event === "unlinkDir" && path === root) isRootGone = true;
     if (event === "unlink" && unseen.delete(path)) return;
     if (event === "add") unseen.add(path);
@@ -86,7 +93,7 @@ export async function watchProject(
       for (const path of unseen) if (isThere(path)) unseen.delete(path);
       await task((paths) => polled.add(paths.filter((path) => !isWatched(path))));
       await runInterruptible(() => {
-        say("Watching for changes; press Ctrl+C to stop.");
+        say(WATCHING);
         return change;
       });
     }
@@ -135,9 +142,15 @@ function sayUnwatched(): (error: unknown) => void {
   };
 }
 
-/** Whether the shell writes what this program says into the file: each report would be a change. */
+/** A longer file is no report of this program, or it has been watching for a day. */
+const MAX_REPORT_BYTES = 2 * 1024 ** 2;
+
+/** Whether what this program says goes into the file, by the shell or, as by `tee`, through a pipe: each report would be a change. */
 function isOwnOutput(path: string): boolean {
   const found = statOf(path);
+  if (found?.isFile() !== true) return false;
   const outputs = [1, 2].map((fd) => fstatSync(fd));
-  return found?.isFile() === true && outputs.some(({ dev, ino }) => dev === found.dev && ino === found.ino);
+  if (outputs.some(({ dev, ino }) => dev === found.dev && ino === found.ino)) return true;
+  if (!outputs.some((output) => output.isFIFO()) || found.size > MAX_REPORT_BYTES) return false;
+  return readIfThere(path)?.includes(`\n${WATCHING}\n`) === true;
 }

@@ -56,6 +56,11 @@ export function readBytes(path: string): Buffer {
   return readFileSync(path);
 }
 
+/** Null for what is gone by now, or may not be read. */
+export function readIfThere(path: string): Buffer | null {
+  return attempt(() => readFileSync(path));
+}
+
 export function namesIn(folder: string): readonly string[] {
   return attempt(() => readdirSync(folder)) ?? [];
 }
