@@ -6,11 +6,10 @@ import { styleText } from "node:util";
 import { similarName, similarWord } from "../../data-schema/similar-name.ts";
 import { explainMessage } from "../../document/plain-words.ts";
 import { definedNames } from "../../template/bindings.ts";
-import { isTypst } from "../../template/file-kinds.ts";
 import { memberNames, olderTypstHint } from "../../template/older-typst.ts";
 import { parseTemplate } from "../../template/syntax-tree.ts";
 import { type Project, shownPath } from "../project/project.ts";
-import { isAtRoot, originalLines, SENT_SOURCE } from "../project/sent-texts.ts";
+import { isAtRoot, originalLines, SENT_SOURCE, templatesOf } from "../project/sent-texts.ts";
 import { printable } from "../terminal.ts";
 
 export interface Diagnostic {
@@ -139,8 +138,8 @@ function explainMarked(message: string, diagnostic: string, project: Project, da
     ...{ marked: line.slice(from, to), before: line.slice(0, from), after: line.slice(to), hints, isInSource },
     names: () => [...definedNames(parseTemplate(project.source.toString("utf8"))), ...memberNames(data)],
     fileThatDefines: (name) => {
-      const own = project.files.filter(({ key }) => isTypst(key) && !key.startsWith("packages/"));
-      const found = own.find(({ bytes }) => definedNames(parseTemplate(bytes.toString("utf8"))).includes(name));
+      const [, ...others] = templatesOf(project);
+      const found = others.find(({ template, isOfPackage }) => !isOfPackage && definedNames(template).includes(name));
       return found === undefined ? null : `${isInSource && isAtRoot(project.sourceKey) ? "" : "/"}${found.key}`;
     },
   });

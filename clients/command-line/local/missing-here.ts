@@ -20,14 +20,14 @@ import {
 } from "../../document/fonts/font-findings.ts";
 import { describeFontNotes, describeWebFonts, type WantedFonts } from "../../document/fonts/missing-fonts.ts";
 import { describeForeignObjects, describeSvgFamilies } from "../../document/fonts/svg-fonts.ts";
-import { isTypst } from "../../template/file-kinds.ts";
-import { hasName, parseTemplate } from "../../template/syntax-tree.ts";
+import { hasName } from "../../template/syntax-tree.ts";
 import { isThere } from "../files/disk.ts";
 import { suggestProjectFamily } from "../fonts/missing-fonts.ts";
 import { findPackage, howToProvide } from "../packages/package-folders.ts";
 import type { MissingPackage } from "../packages/packages.ts";
 import type { Project } from "../project/project.ts";
 import type { DataText } from "../project/request.ts";
+import { templatesOf } from "../project/sent-texts.ts";
 import { serviceCapabilities } from "../service-cache.ts";
 import { serviceUrl } from "../service-location.ts";
 import { printableLine } from "../terminal.ts";
@@ -165,14 +165,14 @@ interface MissingText {
 }
 
 /** By the characters themselves, their names, other languages, or packages. Every font has ASCII. */
-function mayShowBeyondAscii({ source, files, packages }: Project): boolean {
+function mayShowBeyondAscii(project: Project): boolean {
+  const { source, files, packages } = project;
   if (packages.found.length + packages.missing.length > 0) return true;
   const texts = files.filter(({ bytes }) => isUtf8(bytes));
   if ([source, ...texts.map(({ bytes }) => bytes)].some((bytes) => BEYOND_ASCII.test(bytes.toString("latin1")))) {
     return true;
   }
-  const sources = [source, ...texts.filter(({ key }) => isTypst(key)).map(({ bytes }) => bytes)];
-  return sources.some((bytes) => hasName(parseTemplate(bytes.toString("utf8")), NAMES_BEYOND_ASCII));
+  return templatesOf(project).some(({ template }) => hasName(template, NAMES_BEYOND_ASCII));
 }
 
 /** Exactly what the document shows: in a font that is none for its script, or in boxes. */

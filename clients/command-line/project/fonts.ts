@@ -13,13 +13,13 @@ import { charactersBeyondTypst, SCRIPTS_OF_TYPST, type Script, scriptsOfFonts } 
 import { FAMILIES_OF_TYPST } from "../../../typst/fonts/typst-fonts.ts";
 import { suggestFileKey } from "../../document/file-key-suggestion.ts";
 import { readFamilyNames } from "../../document/fonts/missing-fonts.ts";
-import { isTypst } from "../../template/file-kinds.ts";
 import { readsOf } from "../../template/reads.ts";
-import { hasName, parseTemplate } from "../../template/syntax-tree.ts";
+import { hasName } from "../../template/syntax-tree.ts";
 import type { CollectedFiles } from "../files/collected-files.ts";
 import { readIfFile, readNamed, STANDARD_INPUT } from "../files/folder.ts";
 import type { SendingProject } from "./files-to-send.ts";
 import { findFiles, searchRoot } from "./folder-files.ts";
+import { templatesOf } from "./sent-texts.ts";
 
 /** Of a larger collection of fonts, the first ones count. */
 const MAX_FONTS = 1000;
@@ -76,14 +76,13 @@ interface FontNeed {
   readonly hasUnknownScripts: boolean;
 }
 
-function needOf({ source, data }: SendingProject, lacksPackages: boolean, files: CollectedFiles): FontNeed {
+function needOf({ sourceKey, source, data }: SendingProject, lacksPackages: boolean, files: CollectedFiles): FontNeed {
   const parts = [...files].map(([key, bytes]) => ({ key, bytes }));
   const { named, areAll } = readFamilyNames({ source: source.toString("utf8"), files: parts });
   const texts = [source, ...data.map(readIfFile), ...files.values()].filter(isUtf8);
   const inWords = texts.map((bytes) => bytes.toString("utf8"));
   const characters = charactersBeyondTypst(inWords);
-  const sources = [source, ...parts.filter(({ key }) => isTypst(key)).map(({ bytes }) => bytes)];
-  const templates = sources.filter(isUtf8).map((bytes) => parseTemplate(bytes.toString("utf8")));
+  const templates = templatesOf({ sourceKey, source, files: parts }).map(({ template }) => template);
   if (templates.some((template) => hasName(template, EMOJI))) characters.push(GRINNING_FACE);
   // Where a family is computed, any string of the sources or the data may be its name.
   const strings = () => [

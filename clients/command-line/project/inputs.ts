@@ -3,15 +3,12 @@
  * not seen by the files that it imports. So each file that reads them gets one line above its first, which binds `sys` to
  * a module of the same members; like Typst's own it can be imported from (`#import sys: inputs`).
  */
-import { isUtf8 } from "node:buffer";
 import { posix } from "node:path";
 import { InvalidArgumentError } from "@commander-js/extra-typings";
 import { DATA_FILE_NAME } from "../../../typst/file-layout.ts";
-import { isTypst } from "../../template/file-kinds.ts";
-import { parseTemplate } from "../../template/syntax-tree.ts";
 import { findInputsUse } from "../../template/template-findings.ts";
 import type { Project } from "./project.ts";
-import type { ProjectFile } from "./sent-texts.ts";
+import { type ProjectFile, type ProjectTemplate, packageRoot, templatesOf } from "./sent-texts.ts";
 
 type InputValues = ReadonlyMap<string, string>;
 
@@ -62,28 +59,17 @@ export function withInputs(project: Project, inputs: Inputs): Project {
   return { ...project, files, linesBefore };
 }
 
-export interface InputReader {
-  readonly key: string;
-  readonly text: string;
+/** A file of a package may have inputs of its own, and defaults for them. */
+export interface InputReader extends ProjectTemplate {
   readonly offset: number;
-  /** Whether it is a file of a package, which may have inputs of its own and defaults for them. */
-  readonly isOfPackage: boolean;
 }
 
 /** The files of a project that read `sys.inputs`, the source first. */
-export function inputReaders({ sourceKey, source, files }: Project): InputReader[] {
-  return [{ key: sourceKey, bytes: source }, ...files].flatMap(({ key, bytes }) => {
-    if (!isTypst(key) && key !== sourceKey) return [];
-    if (!bytes.includes("sys") || !isUtf8(bytes)) return [];
-    const text = bytes.toString("utf8");
-    const use = findInputsUse(parseTemplate(text));
-    return use === null ? [] : [{ key, text, offset: use.offset, isOfPackage: packageRoot(key) !== "" }];
+export function inputReaders(project: Project): InputReader[] {
+  return templatesOf(project).flatMap(({ key, template, isOfPackage }) => {
+    const use = findInputsUse(template);
+    return use === null ? [] : [{ key, template, offset: use.offset, isOfPackage }];
   });
-}
-
-/** The folder that `/` means in a file: of a package in the request, its own. */
-export function packageRoot(key: string): string {
-  return /^packages\/[^/]+\/[^/]+\/[^/]+(?=\/)/.exec(key)?.[0] ?? "";
 }
 
 /** @param taken keys in lower case, to which it is added */

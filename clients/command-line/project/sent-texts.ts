@@ -3,7 +3,10 @@
  * the root is included by one line at the root (docs/decisions/README.md#what-requests-bring). Neither shows: the lines of
  * diagnostics are those of the author's files.
  */
+import { isUtf8 } from "node:buffer";
 import { linesBelow, putBefore, sourceLines } from "../../../typst/program-text.ts";
+import { isTypst } from "../../template/file-kinds.ts";
+import { parseTemplate, type Template } from "../../template/syntax-tree.ts";
 
 /** What Typst calls the source of the request. */
 export const SENT_SOURCE = "<stdin>";
@@ -42,6 +45,25 @@ export function sentTexts({ sourceKey, source, files, linesBefore }: ProjectText
   if (isAtRoot(sourceKey)) return { source: own.bytes, files: others };
   const including = `#include "/${sourceKey.replace(/["\\]/g, "\\$&")}"`;
   return { source: Buffer.from(including), files: [...others, own].sort((a, b) => (a.key < b.key ? -1 : 1)) };
+}
+
+export interface ProjectTemplate {
+  readonly key: string;
+  readonly template: Template;
+  readonly isOfPackage: boolean;
+}
+
+/** The source, and then the other files of Typst that are sent. */
+export function templatesOf({ sourceKey, source, files }: Omit<ProjectTexts, "linesBefore">): ProjectTemplate[] {
+  return [{ key: sourceKey, bytes: source }, ...files].flatMap(({ key, bytes }) => {
+    if ((key !== sourceKey && !isTypst(key)) || !isUtf8(bytes)) return [];
+    return [{ key, template: parseTemplate(bytes.toString("utf8")), isOfPackage: packageRoot(key) !== "" }];
+  });
+}
+
+/** The folder that `/` means in a file: of a package in the request, its own. */
+export function packageRoot(key: string): string {
+  return /^packages\/[^/]+\/[^/]+\/[^/]+(?=\/)/.exec(key)?.[0] ?? "";
 }
 
 export function isAtRoot(sourceKey: string): boolean {

@@ -5,6 +5,7 @@ import { parseJson } from "../../typescript/transport.ts";
 import { printableLine } from "../terminal.ts";
 import { jsonMistake } from "./json-text.ts";
 import type { Project } from "./project.ts";
+import { packageRoot, templatesOf } from "./sent-texts.ts";
 
 /** In JSON, a tab is always an escape. */
 const TAB = /\\(?:t|u0009)/;
@@ -16,16 +17,22 @@ const MAY_KNOW = /\\[ts]|\\u\{0*9\}|\bsplit\(\)|\braw\b/;
 
 /** @param text JSON @returns a sentence, if a source names the member that has one, or may show all of them */
 export function describeTabs(text: string, project: Project): string[] {
-  const templates = TAB.test(text) ? templatesOf(project) : [];
+  const templates = TAB.test(text) ? textsOfTemplates(project) : [];
   return noteOn(templates.length === 0 ? null : placeInJson(text, "data", templates));
 }
 
 /** The same of the first file of data, or of text, that a source names. */
 export function describeTabsInFiles(project: Project): string[] {
-  const templates = templatesOf(project);
-  for (const { key, bytes } of ownFiles(project)) {
+  const templates = textsOfTemplates(project);
+  for (const { key, bytes } of project.files) {
     const [name = "", kind = ""] = /[^/]+\.(json|csv|txt|ya?ml|toml)$/i.exec(key) ?? [];
-    if (name === "" || !templates.some((template) => template.includes(name)) || !isUtf8(bytes)) continue;
+    if (
+      name === "" ||
+      packageRoot(key) !== "" ||
+      !templates.some((template) => template.includes(name)) ||
+      !isUtf8(bytes)
+    )
+      continue;
     const place = placeInFile(key, kind.toLowerCase(), bytes.toString("utf8"), templates);
     if (place !== null) return noteOn(printableLine(place));
   }
@@ -39,16 +46,11 @@ function noteOn(place: string | null): string[] {
   ];
 }
 
-function ownFiles({ files }: Project) {
-  return files.filter(({ key }) => !key.startsWith("packages/"));
-}
-
 /** Empty if one of them may know of tabs. */
-function templatesOf(project: Project): readonly string[] {
-  const own = ownFiles(project).filter(({ key }) => key.endsWith(".typ"));
-  const sources = [project.source, ...own.map(({ bytes }) => bytes)].filter(isUtf8);
-  const templates = sources.map((bytes) => bytes.toString("utf8"));
-  return templates.some((template) => MAY_KNOW.test(template)) ? [] : templates;
+function textsOfTemplates(project: Project): readonly string[] {
+  const own = templatesOf(project).filter(({ isOfPackage }) => !isOfPackage);
+  const texts = own.map(({ template }) => template.text);
+  return texts.some((text) => MAY_KNOW.test(text)) ? [] : texts;
 }
 
 function placeInFile(key: string, kind: string, text: string, templates: readonly string[]): string | null {

@@ -2,12 +2,10 @@
  * What the command line says of a template before it sends it: that it reads what the caller does not pass, or does not
  * read what the caller passes. Typst would silently make a document of it.
  */
-import { isUtf8 } from "node:buffer";
 import { didYouMean, similarName } from "../../data-schema/similar-name.ts";
 import { countInWords } from "../../document/size-in-words.ts";
 import { findDataMistakes } from "../../template/data-mistakes.ts";
 import { dataNamesBoundIn, ownDataBinding, usesData } from "../../template/data-use.ts";
-import { isTypst } from "../../template/file-kinds.ts";
 import { findLostContent } from "../../template/lost-content.ts";
 import { lineAt, parseTemplate, type Template, textOf } from "../../template/syntax-tree.ts";
 import {
@@ -22,8 +20,9 @@ import {
 import { CommandError, EXIT_CODES } from "../exit-codes.ts";
 import { keyOf, STANDARD_INPUT } from "../files/folder.ts";
 import { printableLine } from "../terminal.ts";
-import { type InputReader, type Inputs, inputReaders, isEmpty, packageRoot, withInputs } from "./inputs.ts";
+import { type InputReader, type Inputs, inputReaders, isEmpty, withInputs } from "./inputs.ts";
 import { collectProject, type Project, type ProjectFlags, type ProjectUse, shownPath } from "./project.ts";
+import { type ProjectTemplate, templatesOf } from "./sent-texts.ts";
 import { describeTabsInFiles } from "./tabs.ts";
 
 interface DataUse extends ProjectUse {
@@ -91,12 +90,7 @@ function describeUnusedData(
   option: NonNullable<DataUse["givenBy"]>,
 ): string | null {
   const { sourceKey, sourceName, source } = project;
-  const own = [{ key: sourceKey, bytes: source }, ...project.files].filter(({ key }) => packageRoot(key) === "");
-  const templates = new Map<string, Template>();
-  for (const { key, bytes } of own) {
-    const template = typstTemplate(key, bytes, sourceKey);
-    if (template !== null) templates.set(key, template);
-  }
+  const templates = new Map(ownTemplates(project).map(({ key, template }) => [key, template]));
   const namesIn = (path: string) => {
     const imported = templates.get(keyOf(path, sourceKey) ?? "");
     return imported === undefined ? new Set<string>() : dataNamesBoundIn(imported);
@@ -108,7 +102,7 @@ function describeUnusedData(
   if (hidden !== null) return hidden;
   const reads = [...templates].flatMap(([key, template]) => {
     const found = findDataFile(template);
-    return found === null ? [] : [{ key, text: template.text, offset: found.offset, what: found.message }];
+    return found === null ? [] : [{ key, template, offset: found.offset, what: found.message }];
   });
   const inputs = readers.filter((reader) => !reader.isOfPackage);
   const [read] = [...reads, ...inputs.map((reader) => ({ ...reader, what: READS_INPUTS }))];
@@ -128,7 +122,7 @@ function describeOwnData(project: Project, main: Template, option: string): stri
   const binding = ownDataBinding(main);
   // Of inputs, there is more to say.
   if (binding === null || findInputsUse(main, binding) !== null) return null;
-  const place = placeOf(project, { key: project.sourceKey, text: main.text, offset: binding.start });
+  const place = placeOf(project, { key: project.sourceKey, template: main, offset: binding.start });
   const file = findDataFile(main, binding);
   const what = file === null ? "gives `data` another meaning" : `${file.message} into a \`data\` of its own`;
   const [written = ""] = textOf(main, binding).split("\n", 1);
@@ -143,10 +137,10 @@ function describeInputs(project: Project, readers: readonly InputReader[], input
       return `${placeOf(project, reader)} reads sys.inputs, which is empty: pass values with --input KEY=VALUE, or use \`data\`.`;
     });
   }
-  const unreached = readers.flatMap(({ key, text }) => {
-    const found = findStandardInputs(parseTemplate(text));
+  const unreached = readers.flatMap(({ key, template }) => {
+    const found = findStandardInputs(template);
     if (found === null) return [];
-    const place = placeOf(project, { key, text, offset: found.offset });
+    const place = placeOf(project, { key, template, offset: found.offset });
     return [`${place} ${found.message}, which --input does not reach: write sys.inputs.`];
   });
   if (unreached.length > 0) return unreached.slice(0, MAX_NAMED);
@@ -154,7 +148,7 @@ function describeInputs(project: Project, readers: readonly InputReader[], input
   if ((inputs.values.size > 0 ? readers : own).length === 0) {
     return ["No source reads sys.inputs: the inputs change nothing. --data passes `data`."];
   }
-  const names = readers.map(({ text }) => inputNames(parseTemplate(text)));
+  const names = readers.map(({ template }) => inputNames(template));
   if (names.includes(null)) return [];
   const known = new Set(names.flatMap((some) => [...(some ?? [])]));
   const given = [...inputs.values.keys(), ...(inputs.dataKey === null ? [] : [inputs.dataKey])];
@@ -170,33 +164,32 @@ export function describeDataMistakes(project: Project, json: string, numbers?: R
 
 /** A line for each finding in the project's own files. */
 function describeFindings(project: Project, find: (template: Template) => readonly TemplateFinding[]): string[] {
-  const { sourceKey, source, files } = project;
-  const own = [{ key: sourceKey, bytes: source }, ...files].filter(({ key }) => packageRoot(key) === "");
-  const found = own.flatMap(({ key, bytes }) => {
-    const template = typstTemplate(key, bytes, sourceKey);
-    if (template === null) return [];
-    return find(template).map(({ offset, message }) =>
-      printableLine(`${placeOf(project, { key, text: template.text, offset })}: ${message}`),
-    );
-  });
+  const found = ownTemplates(project).flatMap(({ key, template }) =>
+    find(template).map(({ offset, message }) =>
+      printableLine(`${placeOf(project, { key, template, offset })}: ${message}`),
+    ),
+  );
   return found.slice(0, MAX_NAMED);
+}
+
+function ownTemplates(project: Project): ProjectTemplate[] {
+  return templatesOf(project).filter(({ isOfPackage }) => !isOfPackage);
 }
 
 /** A line for each place in the project, which the caller can mend, and for each package. */
 function describeOldTypeNames(project: Project): string[] {
-  const { sourceKey, source, files, packages } = project;
+  const { packages } = project;
   const places: string[] = [];
   const counts = new Map<string, number>();
   const foreign = packages.found.filter(({ folder }) => folder !== project.root);
   const packageOf = new Map(foreign.flatMap(({ name, keys }) => keys.map((key) => [key, name] as const)));
-  for (const { key, bytes } of [{ key: sourceKey, bytes: source }, ...files]) {
-    const template = typstTemplate(key, bytes, sourceKey);
-    const found = template === null ? [] : findOldTypeNames(template);
+  for (const { key, template } of templatesOf(project)) {
+    const found = findOldTypeNames(template);
     const name = packageOf.get(key);
-    if (template === null || found.length === 0) continue;
-    const { text } = template;
+    if (found.length === 0) continue;
     if (name !== undefined) counts.set(name, (counts.get(name) ?? 0) + found.length);
-    else places.push(...found.map(({ offset, message }) => `${placeOf(project, { key, text, offset })}: ${message}.`));
+    else
+      places.push(...found.map(({ offset, message }) => `${placeOf(project, { key, template, offset })}: ${message}.`));
   }
   const more = places.length - MAX_NAMED;
   return [
@@ -209,20 +202,12 @@ function describeOldTypeNames(project: Project): string[] {
   ];
 }
 
-function typstTemplate(key: string, bytes: Buffer, sourceKey: string): Template | null {
-  return (key === sourceKey || isTypst(key)) && isUtf8(bytes) ? parseTemplate(bytes.toString("utf8")) : null;
-}
+type TemplatePlace = Pick<ProjectTemplate, "key" | "template"> & { readonly offset: number };
 
-interface TextPlace {
-  readonly key: string;
-  readonly text: string;
-  readonly offset: number;
-}
-
-function placeOf(project: Project, { key, text, offset }: TextPlace): string {
+function placeOf(project: Project, { key, template, offset }: TemplatePlace): string {
   // A package need not be in the project itself: its files are named as Typst does.
   const [, namespace, name, version, path] = /^packages\/([^/]+)\/([^/]+)\/([^/]+)\/(.*)$/.exec(key) ?? [];
   const shown = path === undefined ? shownPath(project, key) : `@${namespace}/${name}:${version}/${path}`;
   const file = key === project.sourceKey ? project.sourceName : shown;
-  return `${file}:${lineAt(text, offset)}`;
+  return `${file}:${lineAt(template.text, offset)}`;
 }
