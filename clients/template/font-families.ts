@@ -35,10 +35,11 @@ export function requestedFamilies(templates: readonly Template[]): RequestedFami
   const names = new Set<string>();
   const given = new Set<string>();
   for (const { template, references, literal } of texts) {
+    const parameters = parameterNames(template);
     for (const { name, isLet, families } of all.size === 0 ? [] : fontValues(template)) {
       given.add(name);
       const isSpeaking = all.has(name) && /font|family|face/i.test(name);
-      const isOfFile = isLet && references.has(name) && !hasParameter(template, name);
+      const isOfFile = isLet && references.has(name) && !parameters.has(name);
       if (isSpeaking || isOfFile) for (const family of families) names.add(family);
     }
     for (const family of literal) names.add(family);
@@ -79,11 +80,13 @@ function nameOf(template: Template, node: SyntaxNode): string {
   return key.kind === "Str" ? stringValue(template, key) : textOf(template, key);
 }
 
-function hasParameter(template: Template, name: string): boolean {
+function parameterNames(template: Template): ReadonlySet<string | null> {
   const parameters = nodesOf(template, "Params").flatMap(({ children }) => children);
-  return parameters.some(
-    (node) =>
-      (node.kind === "Ident" ? textOf(template, node) : node.kind === "Named" && nameOf(template, node)) === name,
+  return new Set(
+    parameters.map((node) => {
+      if (node.kind === "Ident") return textOf(template, node);
+      return node.kind === "Named" ? nameOf(template, node) : null;
+    }),
   );
 }
 
