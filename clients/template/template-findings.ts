@@ -207,8 +207,14 @@ const OF_TEXT_AND_NUMBER: ReadonlyMap<Kind, string> = new Map([
  * @param members those whose values are numbers, as text
  */
 export function findTextArithmetic(template: Template, members: ReadonlySet<string>): TemplateFinding | null {
+  if (members.size === 0) return null;
+  // `rows.map(row => (..row, price: decimal(row.price)))` makes numbers of them.
+  const givenAnew = nodesOf(template, "Named").flatMap(({ parent, children: [name] }) =>
+    parent?.kind === "Dict" && name !== undefined ? [textOf(template, name)] : [],
+  );
+  const texts = new Set([...members].filter((name) => !givenAnew.includes(name)));
   for (const node of nodesOf(template, "Binary", "FuncCall")) {
-    const [text, verb] = textTakenForNumber(template, node, members) ?? [];
+    const [text, verb] = textTakenForNumber(template, node, texts) ?? [];
     if (text === undefined) continue;
     const shown = textOf(template, text);
     return findingAt(node, `computes with ${shown}, a text, which Typst ${verb}: write decimal(${shown})`);
@@ -245,7 +251,11 @@ function combined(template: Template, call: SyntaxNode): readonly [verb: string,
     return ["orders letter by letter", argumentsOf(template, call).positional];
   }
   const array = callee !== undefined && name.endsWith(".sum") ? resolved(template, callee.children[0] ?? callee) : null;
-  return ["joins", array?.kind === "Array" ? expressionsOf(array) : []];
+  if (array?.kind === "Array") return ["joins", expressionsOf(array)];
+  const made = array?.kind === "FuncCall" && calledName(template, array) === "map" ? array : null;
+  const [closure] = made === null ? [] : argumentsOf(template, made).positional;
+  const value = closure?.kind === "Closure" ? closure.children.at(-1) : undefined;
+  return ["joins", value === undefined ? [] : [value]];
 }
 
 /** Nobody adds so often to one name, but a program. */
