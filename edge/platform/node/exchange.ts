@@ -20,6 +20,7 @@ export class Exchange implements ClientRequest {
   readonly takePlace: () => boolean;
   readonly #request: IncomingMessage;
   readonly #response: ServerResponse;
+  #isAnswered = false;
 
   /** @param expectsContinue whether the client waits to be asked for its body */
   constructor(request: IncomingMessage, response: ServerResponse, takePlace: () => boolean, expectsContinue: boolean) {
@@ -39,7 +40,8 @@ export class Exchange implements ClientRequest {
 
   whenClientLeaves(callback: () => void): void {
     this.#response.once("close", () => {
-      if (!this.#response.headersSent) callback();
+      // A refusal of the rest of its body is the answer of another exchange.
+      if (!this.#isAnswered) callback();
     });
   }
 
@@ -54,6 +56,7 @@ export class Exchange implements ClientRequest {
       if (body instanceof ReadableBody) body.discard();
       return;
     }
+    this.#isAnswered = true;
     // What is left of a body would be taken for the next request.
     // Behind a request for an upgrade, which is not granted, Node reads no other one.
     // Chromium sends a POST again by itself after a 408, unless the connection is new.

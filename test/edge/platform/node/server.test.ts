@@ -13,6 +13,7 @@ import { expectProblem } from "../../../support/problems.ts";
 import { startNodeEdge } from "../../../support/service/node-edge.ts";
 import {
   CHUNKED,
+  chunk,
   type RawAnswer,
   RawConnection,
   renderHead,
@@ -254,6 +255,15 @@ it("says nothing of a backend whose client has left, and tries no other", async 
   await expect.poll(backend.countOpen).toBe(0);
   expect(lines).toMatchObject([{ message: "request", code: "client_gone" }]);
   expect(backend.renders.length).toBe(sent + 1);
+});
+
+it("lets go of an upload whose client ends its connection in the middle of it, and not only when it has been silent for long", async () => {
+  const { open, lines, health } = await startEdge();
+  const client = await open(renderHead(CHUNKED), chunk("{"));
+  expect(await health()).toBe(200);
+  client.socket.end();
+  await expect.poll(() => lines.length).toBeGreaterThan(2);
+  expect(lines).toContainEqual(expect.objectContaining({ code: "client_gone", caller: "caller-1" }));
 });
 
 describe("a stop", () => {
