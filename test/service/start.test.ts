@@ -115,7 +115,7 @@ const temporary = async ({ folder }: Start) => (await readdir(folder)).filter((n
 describe("npm start", () => {
   it("serves, shows the backend's warnings, keeps tokens off disk and command lines, and leaves nothing", async () => {
     const before = await readdir(PROJECT);
-    const service = await start({ NODE_COMPILE_CACHE: "", [PROVIDED]: "" });
+    const service = await start({ NODE_COMPILE_CACHE: "" });
     const url = await ready(service);
     expect(service.output()).toContain(`-H 'X-Service-Api-Token: ${SECRET}'`);
     const page = /^(http\S+)#token=(\S+)$/m.exec(service.output()) ?? [];
@@ -149,14 +149,6 @@ describe("npm start", () => {
       expect.stringContaining("work-"),
     );
     expect(service.output().match(/^.+$/gm)).toHaveLength(4);
-  });
-
-  it("ends when only npm gets SIGTERM", async () => {
-    const service = await start({}, ["npm", "start", "--ignore-scripts"]);
-    const url = await ready(service);
-    service.stop();
-    expect(await service.ended).toBe(0);
-    await expect(fetch(url)).rejects.toThrow();
   });
 
   it("ends all of its programs when it is killed itself", async () => {
@@ -205,15 +197,16 @@ describe("npm start", () => {
     expect(await filesWith(service.folder, "of the request")).toEqual([]);
   });
 
-  it("names callers and reveals no token: not in the most detailed log, nor in metrics, problems or headers", async () => {
+  it("names callers and reveals no token: not in the most detailed log, nor in metrics, problems or headers; it ends when only npm gets SIGTERM", async () => {
     const scrapeToken = `${SECRET}-of-prometheus`;
-    const service = await start({
+    const settings = {
       SERVICE_API_TOKENS: `shop:${SECRET}`,
       SERVICE_METRICS_ACCESS: "token",
       SERVICE_METRICS_TOKENS: scrapeToken,
       SERVICE_CORS_ORIGINS: "*",
       SERVICE_LOG_LEVEL: "trace",
-    });
+    };
+    const service = await start(settings, ["npm", "start", "--ignore-scripts"]);
     const url = await ready(service);
     const welcome = service.output();
     let answers = "";
@@ -250,6 +243,7 @@ describe("npm start", () => {
     expect(answers).not.toContain(SECRET);
     service.stop();
     expect(await service.ended).toBe(0);
+    await expect(fetch(url)).rejects.toThrow();
     const log = service.output().slice(welcome.length);
     expect(log).toContain('"caller":"shop"');
     expect(log + service.errors()).not.toContain(SECRET);
