@@ -132,19 +132,6 @@ describe("the edge as a folder", () => {
     expect((await clientOf(edge.url).render({ source: "x" })).status).toBe(503);
   });
 
-  it("names the client's scheme if a proxy terminates TLS", async () => {
-    const answer = await fetch(new URL("/nothing", built.url), { headers: { "X-Forwarded-Proto": "https" } });
-    expect(await answer.json()).toMatchObject({ instance: expect.stringMatching(/^https:/) });
-  });
-
-  it.each(["https, http", "javascript", "a b"])(
-    "rejects an X-Forwarded-Proto that is not a scheme: %s",
-    async (scheme) => {
-      const answer = await fetch(new URL("/health", built.url), { headers: { "X-Forwarded-Proto": scheme } });
-      expect([answer.status, await answer.json()]).toMatchObject([400, { code: "invalid_request" }]);
-    },
-  );
-
   it("answers what is in flight before it stops", async () => {
     const waiting: ServerResponse[] = [];
     const backend = createServer((_request, response) => waiting.push(response));
