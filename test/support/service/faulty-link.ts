@@ -4,10 +4,10 @@ import { LOOPBACK } from "../../../scripts/start/local-service.ts";
 import { listenOnLoopback } from "../loopback-server.ts";
 
 /**
- * What happens to bytes: they pass; nothing passes, not even the end of a connection; every connection is reset, new
- * ones too; connections are reset, and new ones are accepted, but nothing more happens on them.
+ * What happens to bytes: they pass; nothing passes, not even the end of a connection; connections are reset, and new ones
+ * are accepted, but nothing more happens on them.
  */
-export type LinkState = "passes" | "silent" | "resets" | "half-open";
+export type LinkState = "passes" | "silent" | "half-open";
 
 /**
  * @param port of the server that it leads to, on this machine
@@ -54,10 +54,6 @@ export async function startFaultyLink(
   // No end of one side is passed on by itself.
   const listener = createServer({ allowHalfOpen: true }, (client) => {
     client.on("error", () => {});
-    if (state === "resets") {
-      client.resetAndDestroy();
-      return;
-    }
     if (state !== "passes") {
       remember(client, null);
       return;
@@ -74,8 +70,7 @@ export async function startFaultyLink(
     set: (next: LinkState) => {
       state = next;
       for (const [client, server] of pairs) {
-        const isReset = state === "resets" || state === "half-open" || server === null;
-        if (isReset) client.resetAndDestroy();
+        if (state === "half-open" || server === null) client.resetAndDestroy();
         else if (state === "silent") for (const socket of [client, server]) socket.pause();
         else for (const socket of [client, server]) socket.resume();
       }

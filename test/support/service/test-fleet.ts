@@ -19,7 +19,7 @@ import { clientOf } from "./test-service.ts";
 type Environment = Readonly<Record<string, string>>;
 
 /** The ways in which one backend fails while it lasts: its process ends, or its network does what a link can do. */
-export const FAULTS = ["killed", "silent", "resets", "half-open"] as const satisfies readonly (LinkState | "killed")[];
+export const FAULTS = ["killed", "silent", "half-open"] as const satisfies readonly (LinkState | "killed")[];
 
 type Fault = (typeof FAULTS)[number];
 
