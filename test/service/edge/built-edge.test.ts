@@ -165,7 +165,7 @@ describe("the edge at the limits of its host", () => {
     return () => backend.stop();
   });
 
-  it("outlives a thousand renders that wait and five thousand idle connections, with 1,024 open files", async () => {
+  it("outlives more renders that wait, and more idle connections, than the 1,024 open files that it may have", async () => {
     const edge = await startBuiltEdge(folder, environment, { maxOpenFiles: 1024 });
     onTestFinished(async () => void (await edge.stop()));
     const statuses: number[] = [];
@@ -173,10 +173,10 @@ describe("the edge at the limits of its host", () => {
       if (body.includes("quick")) backend.answer(response);
     };
     const connections = [];
-    for (let n = 0; n < 1000; n++)
-      connections.push(await RawConnection.open(edge.url, renderRequest('{"source":"x"}')));
+    // It holds 139 that wait.
+    for (let n = 0; n < 500; n++) connections.push(await RawConnection.open(edge.url, renderRequest('{"source":"x"}')));
     // As many as wait are held, and all others have been answered.
-    for (let n = 0; n < 5000; n++) connections.push(await RawConnection.open(edge.url));
+    for (let n = 0; n < 1500; n++) connections.push(await RawConnection.open(edge.url));
     for (let n = 0; n < 20; n++) statuses.push((await clientOf(edge.url).render({ source: "quick" })).status);
     expect(statuses).toEqual(Array(20).fill(429));
     expect(backend.countOpen()).toBeGreaterThan(20);
@@ -225,7 +225,7 @@ describe("the edge at the limits of its host", () => {
   it("answers and stops while nobody reads its log", async () => {
     const edge = await startBuiltEdge(folder, { ...environment, SERVICE_LOG_REQUESTS: "json" }, { stdout: "pipe" });
     // 300 bytes a line, and a pipe holds 64 KiB.
-    for (let n = 0; n < 2000; n += 100) {
+    for (let n = 0; n < 500; n += 100) {
       const answers = Array.from({ length: 100 }, () => fetch(new URL("/health", edge.url)).then((one) => one.text()));
       await Promise.all(answers);
     }
