@@ -121,7 +121,7 @@ const SOURCE = "#set page(width: data.width * 1pt, height: data.height * 1pt, ma
  * After each render, its client pauses for this long, and for longer than the render took: otherwise starting backends
  * would wait for the processor behind renders that show nothing more.
  */
-const MIN_PAUSE_MILLISECONDS = 200;
+const MIN_PAUSE_MILLISECONDS = 100;
 
 /**
  * Clients that render one document after another until they are told to stop.
@@ -164,7 +164,7 @@ export function startLoad(clients: number, url: () => URL, token = () => API_TOK
       ended[client] = (ended[client] ?? 0) + 1;
       whenEnded.resolve();
       whenEnded = Promise.withResolvers();
-      await delay(Math.max(MIN_PAUSE_MILLISECONDS, 3 * (performance.now() - began)));
+      await delay(Math.max(MIN_PAUSE_MILLISECONDS, 2 * (performance.now() - began)));
     }
   }
 
