@@ -17,7 +17,7 @@ const PROBLEM_ADVICE: Readonly<Record<ProblemCode, string>> = {
   template_source_too_large:
     "Move tables and texts into the data or files, and shared functions into files that you import.",
   template_file_too_large:
-    "Make the file smaller: reduce the resolution of an image, use a subset of a font, split a table.",
+    "Make the file smaller: reduce the resolution of an image, save a large SVG as PNG, use a subset of a font, split a table.",
   string_too_large:
     "Split the text into several members or files, and join them in the template. One file may be no larger.",
   output_too_large:

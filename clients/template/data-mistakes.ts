@@ -31,14 +31,14 @@ export function findDataMistakes(
   if (typeof data === "string") return readOfJsonText(template, data);
   if (typeof data !== "object" || data === null) return [];
   const project = { template, data };
-  const texts = membersOf(data);
-  const arithmetic = findTextArithmetic(template, numbers ?? amountsIn(texts));
+  const members = membersOf(data);
+  const arithmetic = findTextArithmetic(template, numbers ?? amountsIn(members));
   return [
     ...nodesOf(template, "FuncCall").flatMap((call) => misspelt(project, call) ?? []),
     ...nodesOf(template, "ForLoop").flatMap((loop) => letters(project, loop) ?? []),
     ...nodesOf(template, "Binary").flatMap((binary) => neverEqual(project, binary) ?? []),
     ...(arithmetic === null ? [] : [{ ...arithmetic, message: `${arithmetic.message}.` }]),
-    ...(htmlShown(template, texts) ?? []),
+    ...(htmlShown(template, members) ?? []),
   ];
 }
 
@@ -74,7 +74,7 @@ function isData(template: Template, node: SyntaxNode): boolean {
 
 /** Values are followed through so many expressions, and so many of an array are looked at. */
 const MAX_DEPTH = 16;
-const MAX_VALUES = 1000;
+const MAX_VALUES = 200;
 
 /** The values that an expression has, one for each item that a loop goes through; null if that is not known. */
 function valuesOf(read: ReadData, node: SyntaxNode, depth = 0): readonly unknown[] | null {
@@ -194,14 +194,16 @@ function neverEqual(read: ReadData, binary: SyntaxNode): TemplateFinding | null 
 }
 const MAX_SHOWN = 40;
 
-/** The values of all members that are texts, by the members' names; of the others, nothing. */
+/** The values of all members, by the members' names. */
 function membersOf(data: unknown): ReadonlyMap<string, readonly unknown[]> {
   const members = new Map<string, unknown[]>();
   const visit = (value: unknown, depth: number): void => {
     if (typeof value !== "object" || value === null || depth > MAX_DEPTH) return;
-    for (const [name, inner] of Object.entries(value)) {
-      if (!Array.isArray(value)) members.set(name, [...(members.get(name) ?? []), inner].slice(0, MAX_VALUES));
-      visit(inner, depth + 1);
+    for (const inner of Object.values(value)) visit(inner, depth + 1);
+    for (const [name, inner] of Array.isArray(value) ? [] : Object.entries(value)) {
+      const values = members.get(name) ?? [];
+      members.set(name, values);
+      if (values.length < MAX_VALUES) values.push(inner);
     }
   };
   visit(data, 0);
