@@ -1,5 +1,5 @@
 /** The calls of a template, and their arguments. */
-import { lastName, partsOf, type SyntaxNode, type Template, textOf } from "./syntax-tree.ts";
+import { lastName, type SyntaxNode, type Template, textOf } from "./syntax-tree.ts";
 
 export interface Arguments {
   /** Without names, in their order; content in brackets after the parentheses is among them. */
@@ -15,7 +15,7 @@ export function argumentsOf(template: Template, node: SyntaxNode): Arguments {
   const positional: SyntaxNode[] = [];
   const named = new Map<string, SyntaxNode>();
   let hasSpread = false;
-  for (const part of list === undefined ? [] : partsOf(list)) {
+  for (const part of list === undefined ? [] : list.parts) {
     if (["LeftParen", "RightParen", "Comma", "Semicolon", "Error"].includes(part.kind)) continue;
     const [name, value] = [part.children[0], part.children.at(-1)];
     if (part.kind === "Spread") hasSpread = true;
@@ -32,7 +32,7 @@ export function calledName(template: Template, node: SyntaxNode): string {
 }
 
 export function calleeOf(node: SyntaxNode): SyntaxNode | undefined {
-  return node.kind === "SetRule" ? partsOf(node)[1] : node.children[0];
+  return node.kind === "SetRule" ? node.parts[1] : node.children[0];
 }
 
 /** The same of a function of Typst's own, by its name alone or as `std.name`; empty for members of anything else. */

@@ -2,7 +2,7 @@
  * Whether a source uses the data of its request: by one of its two names, where these mean the data. Typst's rules of
  * scope decide; in doubt, it does.
  */
-import { expressionsOf, nodesOf, partsOf, type SyntaxNode, stringValue, type Template, textOf } from "./syntax-tree.ts";
+import { expressionsOf, nodesOf, type SyntaxNode, stringValue, type Template, textOf } from "./syntax-tree.ts";
 
 type Names = ReadonlySet<string>;
 
@@ -23,7 +23,7 @@ export function dataNamesBoundIn(template: Template): Names {
 /** The `let` at the top of a file that gives `data` another meaning, if there is one. */
 export function ownDataBinding(template: Template): SyntaxNode | null {
   const found = template.root.children.find(
-    (node) => node.kind === "LetBinding" && patternNames(template, partsOf(node)[1]).includes("data"),
+    (node) => node.kind === "LetBinding" && patternNames(template, node.parts[1]).includes("data"),
   );
   return found ?? null;
 }
@@ -127,7 +127,7 @@ class Scopes {
   }
 
   #visitImport(node: SyntaxNode, free: Names): Visited {
-    const parts = partsOf(node);
+    const parts = node.parts;
     const [, source, ...rest] = parts;
     if (source === undefined) return UNUSED;
     if (source.kind !== "Ident" && this.visit(source, free).isUsed) return USED;

@@ -1,16 +1,7 @@
 /** Code that does nothing: rules at the end of their block, functions that nobody calls, values named within quotes, updates that nobody places. */
 import { bindingsOf, resolved } from "./bindings.ts";
 import { calledBuiltIn, calledName, calleeOf } from "./calls.ts";
-import {
-  expressionsOf,
-  hasName,
-  nodesOf,
-  partsOf,
-  type SyntaxNode,
-  stringValue,
-  type Template,
-  textOf,
-} from "./syntax-tree.ts";
+import { expressionsOf, hasName, nodesOf, type SyntaxNode, stringValue, type Template, textOf } from "./syntax-tree.ts";
 import type { TemplateFinding } from "./template-findings.ts";
 
 const NEEDS_CALL: ReadonlySet<string> = new Set(["pagebreak", "colbreak", "linebreak", "outline"]);
@@ -21,10 +12,10 @@ const EVAL: ReadonlySet<string> = new Set(["eval"]);
 
 export function findIdleCode(template: Template): TemplateFinding[] {
   const isEvaluated = hasName(template, EVAL);
-  return nodesOf(template, "Str", "Ident", "LetBinding", "CodeBlock", "ContentBlock").flatMap((node) => {
+  return nodesOf(template, "Str", "Ident", "LetBinding", "SetRule").flatMap((node) => {
     if (node.kind === "Str") return inString(template, node, isEvaluated) ?? [];
     if (node.kind === "LetBinding") return unplacedUpdate(template, node) ?? [];
-    return node.kind === "Ident" ? (uncalled(template, node) ?? []) : rulesAtEnd(template, node);
+    return (node.kind === "Ident" ? uncalled(template, node) : ruleAtEnd(template, node)) ?? [];
   });
 }
 
@@ -51,21 +42,22 @@ function datePattern(template: Template, node: SyntaxNode): TemplateFinding | nu
 /** `#pagebreak` alone, in markup. */
 function uncalled(template: Template, node: SyntaxNode): TemplateFinding | null {
   const name = textOf(template, node);
-  if (node.parent?.kind !== "Markup" || !NEEDS_CALL.has(name)) return null;
+  if (!NEEDS_CALL.has(name) || node.parent?.kind !== "Markup") return null;
   if (bindingsOf(template).has(name)) return null;
   return { offset: node.start, length: name.length, message: `shows this word: write #${name}().` };
 }
 
-/** The last statements of a block. */
-function rulesAtEnd(template: Template, node: SyntaxNode): TemplateFinding[] {
+const AT_END: ReadonlySet<string> = new Set(["SetRule", "Space", "Hash"]);
+
+/** Among the last statements of a block. */
+function ruleAtEnd(template: Template, rule: SyntaxNode): TemplateFinding | null {
+  const inside = rule.parent;
+  const block = inside?.parent;
+  if (!inside || (block?.kind !== "CodeBlock" && block?.kind !== "ContentBlock")) return null;
   // Whoever asks such a block for a member knows what it is.
-  if (node.parent?.kind === "FieldAccess") return [];
-  const inside = partsOf(node).find(({ kind }) => kind === "Code" || kind === "Markup");
-  const statements = inside?.children.filter(({ kind }) => kind !== "Space" && kind !== "Hash") ?? [];
-  return statements
-    .slice(statements.findLastIndex(({ kind }) => kind !== "SetRule") + 1)
-    .filter((rule) => !OF_DOCUMENT.has(calledName(template, rule)))
-    .map(({ start, end }) => ({ offset: start, length: end - start, message: NOTHING_FOLLOWS }));
+  if (block.parent?.kind === "FieldAccess" || OF_DOCUMENT.has(calledName(template, rule))) return null;
+  const isLast = inside.children.slice(inside.children.indexOf(rule)).every(({ kind }) => AT_END.has(kind));
+  return isLast ? { offset: rule.start, length: rule.end - rule.start, message: NOTHING_FOLLOWS } : null;
 }
 
 const COUNTING: ReadonlySet<string> = new Set(["state", "counter"]);

@@ -4,16 +4,7 @@ import { argumentsOf, calledBuiltIn, calledName, calleeOf } from "./calls.ts";
 import { findDataMistakes } from "./data-mistakes.ts";
 import { findForeignMarkup } from "./foreign-markup.ts";
 import { findIdleCode } from "./idle-code.ts";
-import {
-  expressionsOf,
-  hasName,
-  nodesOf,
-  partsOf,
-  type SyntaxNode,
-  stringValue,
-  type Template,
-  textOf,
-} from "./syntax-tree.ts";
+import { expressionsOf, hasName, nodesOf, type SyntaxNode, stringValue, type Template, textOf } from "./syntax-tree.ts";
 import type { TemplateFinding } from "./template-findings.ts";
 
 const MAX_MARKED = 40;
@@ -44,7 +35,7 @@ function unevenRows(template: Template): TemplateFinding[] {
     const columns = columnCount(template, named.get("columns"));
     const list = call.children.find(({ kind }) => kind === "Args");
     if (columns === null || list === undefined) return [];
-    const rows = partsOf(list).flatMap((part) => (part.kind === "Spread" ? (rowMadeBy(template, part) ?? []) : []));
+    const rows = list.parts.flatMap((part) => (part.kind === "Spread" ? (rowMadeBy(template, part) ?? []) : []));
     const headers = positional.filter((part) => part.kind === "FuncCall" && calledName(template, part) === "header");
     return [...rows, ...headers].flatMap((row) => {
       const cells = cellCount(template, row);

@@ -33,6 +33,8 @@ export interface SyntaxNode {
   readonly start: number;
   readonly end: number;
   readonly children: readonly SyntaxNode[];
+  /** The children that mean something, without white space and comments. */
+  readonly parts: readonly SyntaxNode[];
   /** Null for the root. */
   readonly parent: SyntaxNode | null;
 }
@@ -42,6 +44,10 @@ export interface SyntaxTree {
   /** All nodes of a kind, in the order of the text, each before those in it. */
   nodesOf(kind: Kind): readonly SyntaxNode[];
 }
+
+const TRIVIA: ReadonlySet<number> = new Set(
+  (["Space", "LineComment", "BlockComment", "Parbreak"] as const).map((kind) => KINDS.indexOf(kind)),
+);
 
 /** How the module has a `SyntaxNode` in memory, in words of four bytes. */
 const NODE = { words: 8, pointer: 0, length: 6, kind: 7 };
@@ -151,10 +157,12 @@ class FlatTree implements SyntaxTree {
     return parent === -1 ? null : this.nodeAt(parent);
   }
 
-  childrenOf(number: number): readonly SyntaxNode[] {
+  childrenOf(number: number, isWanted: (kind: number) => boolean = () => true): readonly SyntaxNode[] {
     const children: SyntaxNode[] = [];
     const end = this.#next[number] ?? 0;
-    for (let child = number + 1; child < end; child = this.#next[child] ?? end) children.push(this.nodeAt(child));
+    for (let child = number + 1; child < end; child = this.#next[child] ?? end) {
+      if (isWanted(this.#kinds[child] ?? 0)) children.push(this.nodeAt(child));
+    }
     return children;
   }
 
@@ -195,6 +203,7 @@ class FlatNode implements SyntaxNode {
   readonly #tree: FlatTree;
   readonly #number: number;
   #children: readonly SyntaxNode[] | null = null;
+  #parts: readonly SyntaxNode[] | null = null;
 
   constructor(tree: FlatTree, number: number, kind: Kind, start: number, end: number) {
     this.#tree = tree;
@@ -207,6 +216,11 @@ class FlatNode implements SyntaxNode {
   get children(): readonly SyntaxNode[] {
     this.#children ??= this.#tree.childrenOf(this.#number);
     return this.#children;
+  }
+
+  get parts(): readonly SyntaxNode[] {
+    this.#parts ??= this.#tree.childrenOf(this.#number, (kind) => !TRIVIA.has(kind));
+    return this.#parts;
   }
 
   get parent(): SyntaxNode | null {

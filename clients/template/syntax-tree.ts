@@ -44,7 +44,7 @@ function parseAnew(text: string): Template {
   parser ??= new TypstParser(openModule());
   const tree = text.length > MAX_LENGTH ? null : parser.parse(text);
   if (tree !== null) return { text, root: tree.root, nodesOf: (kind) => tree.nodesOf(kind), isReadable: true };
-  const root: SyntaxNode = { kind: "Markup", start: 0, end: text.length, children: [], parent: null };
+  const root: SyntaxNode = { kind: "Markup", start: 0, end: text.length, children: [], parts: [], parent: null };
   return { text, root, nodesOf: () => [], isReadable: false };
 }
 
@@ -69,13 +69,6 @@ export function textOf({ text }: Template, { start, end }: SyntaxNode): string {
   return text.slice(start, end);
 }
 
-const TRIVIA: ReadonlySet<Kind> = new Set(["Space", "LineComment", "BlockComment", "Parbreak"]);
-
-/** The children that mean something, without white space and comments. */
-export function partsOf({ children }: SyntaxNode): readonly SyntaxNode[] {
-  return children.filter(({ kind }) => !TRIVIA.has(kind));
-}
-
 /** The signs and words between the expressions of a node. */
 const SIGNS: ReadonlySet<Kind> = new Set([
   ...(["Comma", "Colon", "Semicolon", "Dot", "Dots", "Eq", "Arrow", "Star", "Hash", "Dollar", "LeftParen"] as const),
@@ -95,7 +88,7 @@ const SIGNS: ReadonlySet<Kind> = new Set([
 
 /** The expressions among the children of a node. */
 export function expressionsOf(node: SyntaxNode): readonly SyntaxNode[] {
-  return partsOf(node).filter(({ kind }) => !SIGNS.has(kind));
+  return node.parts.filter(({ kind }) => !SIGNS.has(kind));
 }
 
 const SIMPLE_ESCAPES: ReadonlyMap<string, string> = new Map([

@@ -12,7 +12,6 @@ import {
   type Kind,
   lastName,
   nodesOf,
-  partsOf,
   type SyntaxNode,
   stringValue,
   type Template,
@@ -47,7 +46,7 @@ function findingAt({ start, end }: SyntaxNode, message: string): TemplateFinding
 
 /** `let sys = …`, `import … as sys` */
 function bindsSys(template: Template, node: SyntaxNode): boolean {
-  const parts = partsOf(node);
+  const parts = node.parts;
   const name = node.kind === "LetBinding" ? parts[1] : node.kind === "ModuleImport" ? parts[3] : undefined;
   return name?.kind === "Ident" && textOf(template, name) === "sys";
 }
@@ -232,14 +231,14 @@ function textTakenForNumber(template: Template, node: SyntaxNode, members: Reado
   const [left, right] = [node.children[0], node.children.at(-1)];
   const [one, other] = [memberOf(left), memberOf(right)];
   const verbOf = (verbs: ReadonlyMap<Kind, string>) =>
-    partsOf(node).flatMap(({ kind }) => verbs.get(kind) ?? [])[0] ?? null;
+    node.parts.flatMap(({ kind }) => verbs.get(kind) ?? [])[0] ?? null;
   const ofTexts = verbOf(OF_TEXTS);
   if (one !== null && other !== null) return ofTexts === null ? null : ([one, ofTexts] as const);
   const text = one ?? other;
   const isNumber = [left, right].some((part) => part?.kind === "Int" || part?.kind === "Float");
   const verb = verbOf(OF_TEXT_AND_NUMBER);
   // A text times anything but a whole number is an error of its own.
-  const isRepeated = partsOf(node).some(({ kind }) => kind === "Star");
+  const isRepeated = node.parts.some(({ kind }) => kind === "Star");
   return text === null || !(isNumber || isRepeated) || verb === null ? null : ([text, verb] as const);
 }
 
@@ -281,7 +280,7 @@ function readMember(
     const [key] = argumentsOf(template, value).positional;
     return key?.kind === "Str" && members.has(stringValue(template, key)) ? value : null;
   }
-  if (value.kind !== "Binary" || !partsOf(value).some(({ kind }) => kind === "Plus")) return null;
+  if (value.kind !== "Binary" || !value.parts.some(({ kind }) => kind === "Plus")) return null;
   const [left, right] = [value.children[0], value.children.at(-1)].map((side) =>
     side === undefined ? null : readMember(template, side, members, followsNames),
   );
