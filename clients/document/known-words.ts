@@ -51,7 +51,14 @@ export const OTHER_METHODS: ReadonlyMap<string, string> = new Map(
   Object.entries({
     ...{ length: ".len()", size: ".len()", count: ".len()", append: ".push(…)", concat: "+", sort: ".sorted()" },
     ...{ toUpperCase: "upper(…)", toLowerCase: "lower(…)", toString: "str(…)", toFixed: "calc.round(…, digits: 2)" },
-    ...{ includes: ".contains(…)", indexOf: ".position(…)", forEach: "for", reverse: ".rev()", substring: ".slice(…)" },
+    ...{
+      includes: ".contains(…)",
+      indexOf: ".position(…)",
+      forEach: "for",
+      each: "for",
+      reverse: ".rev()",
+      substring: ".slice(…)",
+    },
     ...{
       capitalize: "upper(…)",
       now: ".today()",

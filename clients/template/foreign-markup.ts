@@ -6,6 +6,10 @@ const MAX_FOUND = 5;
 
 const FOREIGN = [
   { pattern: /\{\{\s*[\w.-]+\s*\}\}/g, message: "is shown as it stands: a value of the data is #data.name." },
+  {
+    pattern: /(?<!\{)\{\s*(?:data|request)\.[\w.-]+\s*\}(?!\})|<%[=-]?[^%\n]*%>/g,
+    message: "is shown as it stands: a value of the data is #data.name.",
+  },
   { pattern: /\*\*[^*\n]+\*\*/g, message: "is not bold: bold text stands between single *." },
   {
     pattern: /!\[[^\]\n]*\]\([^()\n]+\)/g,

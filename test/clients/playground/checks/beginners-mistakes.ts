@@ -205,6 +205,9 @@ export const MISTAKES: readonly Mistake[] = [
   // What renders, and is not what its author expects.
   row("a **b c** d", "“**b c**” is not bold: bold text stands between single *."),
   row("Hello {{ data.name }}", "a value of the data is #data.name"),
+  row("Hello {data.name}", "a value of the data is #data.name", "#{data.name}", of({ name: "Ada" })),
+  row("Hello <%= name %>", "a value of the data is #data.name"),
+  row("#data.items.each(i => [#i])", "Did you mean for?", undefined, of({ items: ["a"] })),
   row("\\textbf{a}", "“\\textbf” is a command of LaTeX"),
   row('set page(paper: "a4")', "in text, code begins with #"),
   row("one<br>two", "is no markup here"),
