@@ -16,22 +16,36 @@ import {
   type Template,
   textOf,
 } from "./syntax-tree.ts";
-import { findTextArithmetic, type TemplateFinding } from "./template-findings.ts";
+import { findTextArithmetic, isOfOther, MAX_NOTED_LENGTH, type TemplateFinding } from "./template-findings.ts";
+
+/** Data, with what is found in it once for all templates. */
+export interface KnownData {
+  readonly value: unknown;
+  /** The values of all members, by the members' names; empty if there are too many. */
+  readonly members: ReadonlyMap<string, readonly unknown[]>;
+  /** Of the objects that were asked for. */
+  readonly names: WeakMap<object, readonly string[]>;
+}
+
+/** @param json may be empty, or no JSON: then nothing is known */
+export function knownData(json: string): KnownData {
+  const value = parsed(json);
+  return { value, members: membersOf(value), names: new WeakMap() };
+}
 
 /**
- * @param json may be empty, or no JSON: then there is nothing to find
  * @param numbers the members that are numbers, as text; null for those that look like amounts
  */
 export function findDataMistakes(
   template: Template,
-  json: string,
+  known: KnownData,
   numbers: ReadonlySet<string> | null = null,
 ): TemplateFinding[] {
-  const data = parsed(json);
+  const { value: data, members } = known;
+  if (template.text.length > MAX_NOTED_LENGTH) return [];
   if (typeof data === "string") return readOfJsonText(template, data);
   if (typeof data !== "object" || data === null) return [];
-  const project = { template, data };
-  const members = membersOf(data);
+  const project = { template, known };
   const arithmetic = findTextArithmetic(template, numbers ?? amountsIn(members));
   return [
     ...nodesOf(template, "FuncCall").flatMap((call) => misspelt(project, call) ?? []),
@@ -64,7 +78,7 @@ function readOfJsonText(template: Template, data: string): TemplateFinding[] {
 
 interface ReadData {
   readonly template: Template;
-  readonly data: unknown;
+  readonly known: KnownData;
 }
 
 function isData(template: Template, node: SyntaxNode): boolean {
@@ -78,18 +92,20 @@ const MAX_VALUES = 200;
 
 /** The values that an expression has, one for each item that a loop goes through; null if that is not known. */
 function valuesOf(read: ReadData, node: SyntaxNode, depth = 0): readonly unknown[] | null {
-  const { template, data } = read;
+  const { template, known } = read;
   const value = resolved(template, node);
   if (depth > MAX_DEPTH) return null;
-  if (isData(template, value)) return [data];
+  if (isData(template, value)) return [known.value];
   if (value.kind === "Ident") return itemsCalled(read, value, depth);
   const [object] = value.children;
   if (value.kind === "FieldAccess" && object !== undefined) {
     return membersNamed(valuesOf(read, object, depth + 1), lastName(template, value));
   }
   const receiver = value.kind === "FuncCall" ? calleeOf(value)?.children[0] : undefined;
-  const [key] = value.kind === "FuncCall" ? argumentsOf(template, value).positional : [];
-  if (receiver === undefined || calledName(template, value) !== "at" || key?.kind !== "Str") return null;
+  if (receiver === undefined || calledName(template, value) !== "at") return null;
+  const { positional, named } = argumentsOf(template, value);
+  const [key] = positional;
+  if (key?.kind !== "Str" || named.has("default")) return null;
   return membersNamed(valuesOf(read, receiver, depth + 1), stringValue(template, key));
 }
 
@@ -105,20 +121,25 @@ function isObject(value: unknown): value is { readonly [name: string]: unknown }
 /** Methods that give each item of an array to a function. */
 const OF_ITEMS: ReadonlySet<string> = new Set(["map", "filter", "find", "any", "all", "position"]);
 
+/** A function with more has no item for its first. */
+const MAX_PARAMETERS = 8;
+
 /** The values of a name that a loop or a function binds around it. */
 function itemsCalled(read: ReadData, ident: SyntaxNode, depth: number): readonly unknown[] | null {
   const { template } = read;
   const name = textOf(template, ident);
   if ((bindingsOf(template).get(name)?.values.length ?? 0) > 0) return null;
   for (let node = ident.parent; node !== null; node = node.parent) {
-    const [pattern, iterable] = expressionsOf(node);
-    if (node.kind === "ForLoop" && patternNames(template, pattern).includes(name)) {
+    if (node.kind === "ForLoop") {
+      const [pattern, iterable] = expressionsOf(node);
+      if (!patternNames(template, pattern).includes(name)) continue;
       if (pattern?.kind !== "Ident" || iterable === undefined || ident.start < iterable.end) return null;
       return itemsOf(valuesOf(read, iterable, depth + 1));
     }
     if (node.kind !== "Closure") continue;
     const params = node.children.find(({ kind }) => kind === "Params");
     const [first, ...others] = params === undefined ? [] : expressionsOf(params);
+    if (others.length > MAX_PARAMETERS) return null;
     if (first === undefined || ![first, ...others].some((one) => textOf(template, one).includes(name))) continue;
     const call = node.parent?.kind === "Args" ? node.parent.parent : null;
     const isOfItems = call !== null && OF_ITEMS.has(calledName(template, call));
@@ -143,11 +164,21 @@ function misspelt(read: ReadData, call: SyntaxNode): TemplateFinding | null {
   const objects = receiver === undefined ? null : valuesOf(read, receiver);
   if (objects === null || objects.length === 0 || !objects.every(isObject)) return null;
   const name = stringValue(template, key);
-  const names = new Set(objects.flatMap((object) => Object.keys(object)));
-  const meant = names.has(name) ? null : similarName(name, names);
+  if (objects.some((object) => Object.hasOwn(object, name))) return null;
+  const names = new Set(objects.flatMap((object) => namesOf(read.known, object)));
+  const meant = names.size > MAX_NAMES ? null : similarName(name, names);
   // What the template reads under its own name as well, is another member.
   if (meant === null || template.text.includes(meant)) return null;
   return findingAt(key, `the data has no "${name}", so the default stands there: did you mean "${meant}"?`);
+}
+
+/** An object with more is a table by some key. */
+const MAX_NAMES = 1000;
+
+function namesOf({ names }: KnownData, object: object): readonly string[] {
+  const known = names.get(object) ?? Object.keys(object);
+  names.set(object, known);
+  return known;
 }
 
 /** A text with several items in it. */
@@ -177,12 +208,13 @@ const COMPARED: ReadonlySet<string> = new Set(LITERALS.values());
 
 /** `data.paid == "true"` */
 function neverEqual(read: ReadData, binary: SyntaxNode): TemplateFinding | null {
-  if (!binary.children.some(({ kind }) => kind === "EqEq" || kind === "ExclEq")) return null;
+  // A comparison by != lets everything through, which may be meant; who looks at types knows them.
+  if (!binary.children.some(({ kind }) => kind === "EqEq") || read.template.text.includes("type(")) return null;
   const [left, right] = [binary.children[0], binary.children.at(-1)];
   if (left === undefined || right === undefined) return null;
   for (const [literal, other] of [[right, left] as const, [left, right] as const]) {
     const type = LITERALS.get(literal.kind);
-    if (type === undefined) continue;
+    if (type === undefined || textOf(read.template, literal) === '""') continue;
     const values = (valuesOf(read, other) ?? []).filter((value) => value !== null);
     const isOther = (value: unknown) => COMPARED.has(typeof value) && typeof value !== type;
     if (values.length === 0 || !values.every(isOther)) continue;
@@ -194,11 +226,17 @@ function neverEqual(read: ReadData, binary: SyntaxNode): TemplateFinding | null 
 }
 const MAX_SHOWN = 40;
 
-/** The values of all members, by the members' names. */
+/** More values are looked through in no time that anybody would wait. */
+const MAX_VISITED = 1_000_000;
+/** Of so many names, nobody reads each. */
+const MAX_MEMBERS = 10_000;
+
 function membersOf(data: unknown): ReadonlyMap<string, readonly unknown[]> {
   const members = new Map<string, unknown[]>();
+  let visited = 0;
   const visit = (value: unknown, depth: number): void => {
     if (typeof value !== "object" || value === null || depth > MAX_DEPTH) return;
+    if (members.size > MAX_MEMBERS || ++visited > MAX_VISITED) return;
     for (const inner of Object.values(value)) visit(inner, depth + 1);
     for (const [name, inner] of Array.isArray(value) ? [] : Object.entries(value)) {
       const values = members.get(name) ?? [];
@@ -207,7 +245,8 @@ function membersOf(data: unknown): ReadonlyMap<string, readonly unknown[]> {
     }
   };
   visit(data, 0);
-  return members;
+  // Of some of the values, nothing follows for all.
+  return members.size > MAX_MEMBERS || visited > MAX_VISITED ? new Map() : members;
 }
 
 const NUMBER = /^-?\d+(?:[.,]\d+)?$/;
@@ -227,11 +266,22 @@ const READS_HTML: ReadonlySet<string> = new Set(["xml", "eval", "replace", "rege
 
 function htmlShown(template: Template, members: ReadonlyMap<string, readonly unknown[]>): TemplateFinding[] {
   if (hasName(template, READS_HTML) || nodesOf(template, "ModuleImport").length > 0) return [];
-  const found = nodesOf(template, "FieldAccess").find((node) =>
-    members.get(lastName(template, node))?.some((value) => typeof value === "string" && HTML.test(value)),
+  if (nodesOf(template, "ShowRule").some((rule) => /[&<]/.test(textOf(template, rule)))) return [];
+  const withHtml = new Set(
+    [...members].flatMap(([name, values]) =>
+      values.some((value) => typeof value === "string" && HTML.test(value)) ? [name] : [],
+    ),
+  );
+  const found = nodesOf(template, "FieldAccess").find(
+    (node) => withHtml.has(lastName(template, node)) && !isRaw(template, node) && !isOfOther(template, node),
   );
   if (found === undefined) return [];
   const shown = textOf(template, found);
   const message = `${shown} has HTML, which is shown as it stands: the page /help/templates#rich-text-in-a-field has what reads it.`;
   return [findingAt(found, message)];
+}
+
+/** `raw(data.html)` is to show it. */
+function isRaw(template: Template, { parent }: SyntaxNode): boolean {
+  return parent?.kind === "Args" && parent.parent !== null && calledName(template, parent.parent) === "raw";
 }

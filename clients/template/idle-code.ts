@@ -10,11 +10,12 @@ const NOTHING_FOLLOWS = "has no effect: the rule is for what follows in its bloc
 const OF_DOCUMENT: ReadonlySet<string> = new Set(["page", "document"]);
 const EVAL: ReadonlySet<string> = new Set(["eval"]);
 
-export function findIdleCode(template: Template): TemplateFinding[] {
+/** @param isSource no other file uses what this one defines */
+export function findIdleCode(template: Template, isSource: boolean): TemplateFinding[] {
   const isEvaluated = hasName(template, EVAL);
   return nodesOf(template, "Str", "Ident", "LetBinding", "SetRule").flatMap((node) => {
     if (node.kind === "Str") return inString(template, node, isEvaluated) ?? [];
-    if (node.kind === "LetBinding") return unplacedUpdate(template, node) ?? [];
+    if (node.kind === "LetBinding") return (isSource ? unplacedUpdate(template, node) : null) ?? [];
     return (node.kind === "Ident" ? uncalled(template, node) : ruleAtEnd(template, node)) ?? [];
   });
 }
@@ -22,7 +23,8 @@ export function findIdleCode(template: Template): TemplateFinding[] {
 function inString(template: Template, node: SyntaxNode, isEvaluated: boolean): TemplateFinding | null {
   const call = node.parent?.kind === "Args" ? node.parent.parent : null;
   if (call !== null && calledName(template, call) === "display") return datePattern(template, node);
-  return isEvaluated ? null : codeInString(template, node);
+  const isShownAsCode = call !== null && calledName(template, call) === "raw";
+  return isEvaluated || isShownAsCode ? null : codeInString(template, node);
 }
 
 function codeInString(template: Template, node: SyntaxNode): TemplateFinding | null {
@@ -71,11 +73,22 @@ function unplacedUpdate(template: Template, node: SyntaxNode): TemplateFinding |
   if (!/^(?:update|step)$/.test(calledName(template, value))) return null;
   const counting = resolved(template, callee.children[0] ?? callee);
   if (counting.kind !== "FuncCall" || !COUNTING.has(calledBuiltIn(template, counting))) return null;
-  const written = textOf(template, name);
-  const isRead = nodesOf(template, "Ident", "MathIdent").some(
-    (one) => one.start !== name.start && textOf(template, one) === written,
-  );
-  if (isRead) return null;
+  if ((namesIn(template).get(textOf(template, name)) ?? 0) > 1) return null;
   const message = "has no effect: an update counts where it is placed in the document, and this one goes into a name.";
   return { offset: value.start, length: value.end - value.start, message };
+}
+
+const counted = new WeakMap<Template, ReadonlyMap<string, number>>();
+
+/** How often each name is written. */
+function namesIn(template: Template): ReadonlyMap<string, number> {
+  const known = counted.get(template);
+  if (known !== undefined) return known;
+  const counts = new Map<string, number>();
+  for (const node of [...nodesOf(template, "Ident"), ...nodesOf(template, "MathIdent")]) {
+    const name = textOf(template, node);
+    counts.set(name, (counts.get(name) ?? 0) + 1);
+  }
+  counted.set(template, counts);
+  return counts;
 }

@@ -1,21 +1,32 @@
 /** What a document loses, or shows otherwise than its author expects, without an error. */
 import { bindingsOf, resolved } from "./bindings.ts";
 import { argumentsOf, calledBuiltIn, calledName, calleeOf } from "./calls.ts";
-import { findDataMistakes } from "./data-mistakes.ts";
+import { findDataMistakes, type KnownData, knownData } from "./data-mistakes.ts";
 import { findForeignMarkup } from "./foreign-markup.ts";
 import { findIdleCode } from "./idle-code.ts";
 import { expressionsOf, hasName, nodesOf, type SyntaxNode, stringValue, type Template, textOf } from "./syntax-tree.ts";
-import type { TemplateFinding } from "./template-findings.ts";
+import { MAX_NOTED_LENGTH, type TemplateFinding } from "./template-findings.ts";
 
 const MAX_MARKED = 40;
 
-/** In the order of the text. @param data JSON; may be empty */
-export function findLostContent(template: Template, data = ""): TemplateFinding[] {
-  const marked = [...findForeignMarkup(template, data), ...findIdleCode(template)].map((finding) => {
+const NOTHING_KNOWN = knownData("");
+
+/**
+ * In the order of the text.
+ *
+ * @param isSource no other file uses what this one defines
+ */
+export function findLostContent(
+  template: Template,
+  isSource: boolean,
+  data: KnownData = NOTHING_KNOWN,
+): TemplateFinding[] {
+  if (template.text.length > MAX_NOTED_LENGTH) return [];
+  const marked = [...findForeignMarkup(template, data), ...findIdleCode(template, isSource)].map((finding) => {
     const [shown = ""] = template.text.slice(finding.offset, finding.offset + finding.length).split("\n", 1);
     return { ...finding, message: `“${shown.slice(0, MAX_MARKED)}” ${finding.message}` };
   });
-  const others = [...unevenRows(template), ...whiteText(template), ...lettersOfOneItem(template)];
+  const others = [...unevenRows(template), ...(isSource ? whiteText(template) : []), ...lettersOfOneItem(template)];
   return [...marked, ...others, ...findDataMistakes(template, data)].sort((a, b) => a.offset - b.offset);
 }
 
@@ -69,14 +80,23 @@ function mapped(template: Template, made: SyntaxNode): SyntaxNode | undefined {
   return closure?.kind === "Closure" ? closure.children.at(-1) : undefined;
 }
 
-/** Null if some are spread. @param row an array, or a call of `table.header` */
+const LINES: ReadonlySet<string> = new Set(["hline", "vline"]);
+
+/** Null if some are spread, or may be cells of several columns. @param row an array, or a call of `table.header` */
 function cellCount(template: Template, row: SyntaxNode): number | null {
-  if (row.kind === "FuncCall") {
-    const { positional, hasSpread } = argumentsOf(template, row);
-    return hasSpread || positional.length === 0 ? null : positional.length;
-  }
-  const cells = expressionsOf(row);
-  return cells.length === 0 || cells.some(({ kind }) => kind === "Spread") ? null : cells.length;
+  const { positional, hasSpread } =
+    row.kind === "FuncCall"
+      ? argumentsOf(template, row)
+      : { positional: expressionsOf(row), hasSpread: expressionsOf(row).some(({ kind }) => kind === "Spread") };
+  const parts = positional.map((part) => resolved(template, part));
+  const cells = parts.filter((part) => part.kind !== "FuncCall" || !LINES.has(calledName(template, part)));
+  return hasSpread || cells.length === 0 || cells.some((cell) => isOwnCall(template, cell)) ? null : cells.length;
+}
+
+function isOwnCall(template: Template, node: SyntaxNode): boolean {
+  const name = node.kind === "FuncCall" ? calledBuiltIn(template, node) : "";
+  const isImported = nodesOf(template, "ModuleImport").length > 0;
+  return name !== "" && (isImported || bindingsOf(template).has(name));
 }
 
 const OF_TEXT: ReadonlySet<string> = new Set(["text"]);

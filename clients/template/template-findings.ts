@@ -25,6 +25,9 @@ export interface TemplateFinding {
   readonly message: string;
 }
 
+/** Of a longer text, which a program has made, only what costs little is said. */
+export const MAX_NOTED_LENGTH = 200_000;
+
 /** Where `sys.inputs` is read, or `sys` is taken as a whole, if anywhere; a text that binds `sys` anew has its own. */
 export function findInputsUse(template: Template, within = template.root): TemplateFinding | null {
   if (!template.text.includes("sys")) return null;
@@ -207,11 +210,10 @@ const OF_TEXT_AND_NUMBER: ReadonlyMap<Kind, string> = new Map([
  */
 export function findTextArithmetic(template: Template, members: ReadonlySet<string>): TemplateFinding | null {
   if (members.size === 0) return null;
-  // `rows.map(row => (..row, price: decimal(row.price)))` makes numbers of them.
-  const givenAnew = nodesOf(template, "Named").flatMap(({ parent, children: [name] }) =>
-    parent?.kind === "Dict" && name !== undefined ? [textOf(template, name)] : [],
+  const givenAnew = new Set(
+    nodesOf(template, "Named", "Keyed", "Binary", "FuncCall").map((node) => memberSet(template, node)),
   );
-  const texts = new Set([...members].filter((name) => !givenAnew.includes(name)));
+  const texts = new Set([...members].filter((name) => !givenAnew.has(name)));
   for (const node of nodesOf(template, "Binary", "FuncCall")) {
     const [text, verb] = textTakenForNumber(template, node, texts) ?? [];
     if (text === undefined) continue;
@@ -219,6 +221,43 @@ export function findTextArithmetic(template: Template, members: ReadonlySet<stri
     return findingAt(node, `computes with ${shown}, a text, which Typst ${verb}: write decimal(${shown})`);
   }
   return null;
+}
+
+/** The member that `(..row, price: decimal(row.price))`, `row.price = …` or `row.insert("price", …)` sets; null for none. */
+function memberSet(template: Template, node: SyntaxNode): string | null {
+  const [first] = node.children;
+  if (first === undefined) return null;
+  switch (node.kind) {
+    case "Named":
+      return node.parent?.kind === "Dict" ? textOf(template, first) : null;
+    case "Keyed":
+      return first.kind === "Str" ? stringValue(template, first) : null;
+    case "Binary":
+      return node.parts.some(({ kind }) => kind === "Eq") ? lastName(template, first) : null;
+    default: {
+      if (calledName(template, node) !== "insert") return null;
+      const [key] = argumentsOf(template, node).positional;
+      return key?.kind === "Str" ? stringValue(template, key) : null;
+    }
+  }
+}
+
+/** Whether what a member is read of is certainly something else than the data: `cfg.price` after `let cfg = json("cfg.json")`. */
+export function isOfOther(template: Template, member: SyntaxNode): boolean {
+  let object = member;
+  for (let depth = 0; depth < MAX_DEPTH; depth++) {
+    const [inner] = object.children;
+    if (inner !== undefined && (object.kind === "FieldAccess" || object.kind === "FuncCall")) object = inner;
+    else if (object.kind === "Ident") {
+      const { values = [] } = bindingsOf(template).get(textOf(template, object)) ?? {};
+      const value = resolved(template, object);
+      if (values.length === 0) return false;
+      if (value === object) return false;
+      if (value.kind === "FuncCall" && DATA_FUNCTIONS.has(calledBuiltIn(template, value))) return true;
+      object = value;
+    } else return object.kind === "Dict" || object.kind === "Array";
+  }
+  return false;
 }
 
 function textTakenForNumber(template: Template, node: SyntaxNode, members: ReadonlySet<string>) {
@@ -259,6 +298,8 @@ function combined(template: Template, call: SyntaxNode): readonly [verb: string,
 
 /** Nobody adds so often to one name, but a program. */
 const MAX_VALUES = 20;
+/** Nor so many members in one expression. */
+const MAX_DEPTH = 32;
 
 /** The first of the members that an expression is or adds; null if it is anything else. */
 function readMember(
@@ -266,23 +307,27 @@ function readMember(
   node: SyntaxNode,
   members: ReadonlySet<string>,
   followsNames = true,
+  depth = 0,
 ): SyntaxNode | null {
+  if (depth > MAX_DEPTH) return null;
   const value = resolved(template, node);
   if (value.kind === "Ident") {
     const { values = [], isOther = true } = bindingsOf(template).get(textOf(template, value)) ?? {};
     if (!followsNames || isOther || values.length > MAX_VALUES) return null;
     // All that it is given, and that is added to it.
-    const read = values.map((one) => readMember(template, one, members, false));
+    const read = values.map((one) => readMember(template, one, members, false, depth + 1));
     return read.includes(null) ? null : (read[0] ?? null);
   }
-  if (value.kind === "FieldAccess") return members.has(lastName(template, value)) ? value : null;
+  if (value.kind === "FieldAccess") {
+    return members.has(lastName(template, value)) && !isOfOther(template, value) ? value : null;
+  }
   if (value.kind === "FuncCall" && calledName(template, value) === "at") {
     const [key] = argumentsOf(template, value).positional;
     return key?.kind === "Str" && members.has(stringValue(template, key)) ? value : null;
   }
   if (value.kind !== "Binary" || !value.parts.some(({ kind }) => kind === "Plus")) return null;
   const [left, right] = [value.children[0], value.children.at(-1)].map((side) =>
-    side === undefined ? null : readMember(template, side, members, followsNames),
+    side === undefined ? null : readMember(template, side, members, followsNames, depth + 1),
   );
   return right === null || right === undefined ? null : (left ?? null);
 }

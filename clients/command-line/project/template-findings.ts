@@ -4,7 +4,7 @@
  */
 import { didYouMean, similarName } from "../../data-schema/similar-name.ts";
 import { countInWords } from "../../document/size-in-words.ts";
-import { findDataMistakes } from "../../template/data-mistakes.ts";
+import { findDataMistakes, knownData } from "../../template/data-mistakes.ts";
 import { dataNamesBoundIn, ownDataBinding, usesData } from "../../template/data-use.ts";
 import { findLostContent } from "../../template/lost-content.ts";
 import { lineAt, parseTemplate, type Template, textOf } from "../../template/syntax-tree.ts";
@@ -159,13 +159,17 @@ function describeInputs(project: Project, readers: readonly InputReader[], input
 
 /** Sentences about values of the data that a template takes for something else. @param numbers as `findDataMistakes` has them */
 export function describeDataMistakes(project: Project, json: string, numbers?: ReadonlySet<string>): string[] {
-  return describeFindings(project, (template) => findDataMistakes(template, json, numbers));
+  const data = knownData(json);
+  return describeFindings(project, (template) => findDataMistakes(template, data, numbers));
 }
 
 /** A line for each finding in the project's own files. */
-function describeFindings(project: Project, find: (template: Template) => readonly TemplateFinding[]): string[] {
+function describeFindings(
+  project: Project,
+  find: (template: Template, isSource: boolean) => readonly TemplateFinding[],
+): string[] {
   const found = ownTemplates(project).flatMap(({ key, template }) =>
-    find(template).map(({ offset, message }) =>
+    find(template, key === project.sourceKey).map(({ offset, message }) =>
       printableLine(`${placeOf(project, { key, template, offset })}: ${message}`),
     ),
   );

@@ -1,4 +1,6 @@
 /** Says of a template what renders without an error and is not what its author expects. */
+
+import { knownData } from "../../template/data-mistakes.ts";
 import { usesData } from "../../template/data-use.ts";
 import { findLostContent } from "../../template/lost-content.ts";
 import { lineAt, parseTemplate, type Template } from "../../template/syntax-tree.ts";
@@ -6,6 +8,7 @@ import {
   findDataFile,
   findInputsUse,
   findOldTypeNames,
+  MAX_NOTED_LENGTH,
   readsDataFile,
   type TemplateFinding,
 } from "../../template/template-findings.ts";
@@ -19,9 +22,6 @@ export interface DraftTexts {
   readonly files: readonly { readonly key: string; readonly text: string }[];
 }
 
-/** Longer texts are made by programs. */
-const MAX_LENGTH = 200_000;
-
 const NO_INPUTS = "reads sys.inputs, which is empty here. Use data, or begin with #let sys = (inputs: data).";
 
 export function templateHints(texts: DraftTexts): readonly DraftFinding[] {
@@ -30,7 +30,7 @@ export function templateHints(texts: DraftTexts): readonly DraftFinding[] {
     ...ownData(texts),
     ...hintsIn(source, data).map((finding) => ({ ...finding, place: { field: "source", ...finding.place } }) as const),
     ...files.flatMap(({ key, text }) => {
-      return hintsIn(text).map(
+      return hintsIn(text, null).map(
         (finding) => ({ ...finding, place: { field: "files", keys: [key], ...finding.place } }) as const,
       );
     }),
@@ -39,14 +39,17 @@ export function templateHints(texts: DraftTexts): readonly DraftFinding[] {
 
 type Hint = Omit<DraftFinding, "place"> & { readonly place: { readonly offset: number; readonly length: number } };
 
-function hintsIn(text: string, data = ""): Hint[] {
-  if (text.length > MAX_LENGTH) return [];
+/** @param data null for a file, which does not see it */
+function hintsIn(text: string, data: string | null): Hint[] {
+  if (text.length > MAX_NOTED_LENGTH) return [];
   const template = parseTemplate(text);
   const inputs = findInputsUse(template);
   return [
     ...(inputs === null ? [] : [hint(template, inputs, NO_INPUTS)]),
     ...findOldTypeNames(template).map((finding) => hint(template, finding, `${finding.message}.`)),
-    ...findLostContent(template, data).map((finding) => hint(template, finding, finding.message)),
+    ...findLostContent(template, data !== null, knownData(data ?? "")).map((finding) =>
+      hint(template, finding, finding.message),
+    ),
   ];
 }
 
@@ -56,7 +59,7 @@ function hint({ text }: Template, { offset, length }: TemplateFinding, message: 
 
 /** A template that came with its own data file, whose data here would be in vain. */
 function ownData({ source, data, files }: DraftTexts): DraftFinding[] {
-  if (source.length > MAX_LENGTH || /^\s*(?:\{\s*\})?\s*$/.test(data)) return [];
+  if (source.length > MAX_NOTED_LENGTH || /^\s*(?:\{\s*\})?\s*$/.test(data)) return [];
   const template = parseTemplate(source);
   const file = findDataFile(template);
   if (file === null || usesData(template)) return [];
