@@ -51,6 +51,10 @@ async function start(onStopSignal: OnStopSignal): Promise<void> {
   await expectTypst(settings);
   announceStep("preparing its work directory");
   const claim = await prepareWorkDirectory(settings.workDirectory);
+  onStopSignal((signal) => {
+    claim.abandon();
+    process.exit(exitCodeAfter(signal));
+  });
   const emptyNetwork = await findEmptyNetwork(settings);
   // Before anything is made in a directory that is another's by now.
   await claim.expectHeld();

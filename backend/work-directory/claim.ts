@@ -3,7 +3,7 @@
  * holds anything else, the setting names the wrong one: nothing in it is touched.
  */
 import { once } from "node:events";
-import { existsSync } from "node:fs";
+import { existsSync, rmSync, statSync } from "node:fs";
 import { chmod, mkdir, readdir, rm, rmdir, stat } from "node:fs/promises";
 import { connect, createServer } from "node:net";
 import { basename, join } from "node:path";
@@ -56,6 +56,11 @@ export async function prepareWorkDirectory(workDirectory: string) {
     /** @throws SettingError if it is not held: backends that start at the same moment all find the directory free. */
     expectHeld: async () => {
       if (!(await isHeld())) throw takenDirectory(workDirectory);
+    },
+    /** For an end at once, before there is a render: the next backend empties the directory. */
+    abandon: () => {
+      const found = statSync(claimPath, { throwIfNoEntry: false });
+      if (found !== undefined && identityOf(found) === identity) rmSync(claimPath);
     },
     /** Empties the directory, gives it up, and removes it if it was made for this claim. */
     release: async () => {

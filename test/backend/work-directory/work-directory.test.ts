@@ -114,6 +114,9 @@ it("a claim that was not given up says that the backend before was killed", asyn
     await claim.release();
   }
   expect(found).toEqual([true, false]);
+  // A stop while it starts.
+  (await prepareWorkDirectory(folder)).abandon();
+  expect((await prepareWorkDirectory(folder)).followsCrash).toBe(false);
 });
 
 it.each(["render-a1B2c3", "output-a1B2c3", `kept-${CRASHED}`, `spool-${CRASHED}`, "seccomp.bpf", "streams"])(
