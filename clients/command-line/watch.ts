@@ -61,10 +61,12 @@ export async function watchProject(
     clearTimeout(settling);
     settling = setTimeout(() => {
       // By now, a file that follows this program's report has all of it.
-      const first = [...changed].find((one) => !isOwnOutput(one));
+      const others = [...changed].filter((one) => !isOwnOutput(one));
       changed.clear();
-      if (first === undefined) return;
-      say(`\n${printableLine(basename(first))} has changed.`);
+      // Of a file that was written under another name, its own.
+      const shown = others.findLast(isThere) ?? others.at(-1);
+      if (shown === undefined) return;
+      say(`\n${printableLine(basename(shown))} has changed.`);
       wake();
     }, SETTLE_MILLISECONDS);
   };

@@ -292,9 +292,11 @@ describe("--watch checks again", () => {
     for (let round = 1; round <= 4; round++) {
       // Programs of their own take long enough for the first file to be noticed.
       await execa("sh", ["-c", "cp main.typ .main.typ.new && mv .main.typ.new main.typ"], { cwd: at("t") });
-      await expect.poll(() => watch.seen.split("compiles.").length).toBeGreaterThan(round + 1);
+      const checked = /^main\.typ has changed.*?Watching for changes/gms;
+      await expect.poll(() => watch.seen.match(checked)).toHaveLength(round);
     }
-    expect(watch.seen.match(/has changed/g)).toHaveLength(4);
+    // A busy machine may come to look between the two steps of one round, but not of each.
+    expect((watch.seen.match(/^\.main\.typ\.new has changed/gm) ?? []).length).toBeLessThan(4);
   });
 
   it.each([
