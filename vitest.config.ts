@@ -3,7 +3,6 @@
  * workerd.
  */
 import { availableParallelism } from "node:os";
-import { fileURLToPath } from "node:url";
 import { cloudflareTest } from "@cloudflare/vitest-plugin";
 import { defineConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
@@ -25,11 +24,6 @@ const POLL_TIMEOUT_MILLISECONDS = isMutation ? 60_000 : 300_000;
 
 /** More than cores where those are few: most tests wait for other processes, for deadlines or for the disk. */
 const MAX_WORKERS = Math.max(6, availableParallelism());
-
-/**
- * Tests start the same programs hundreds of times. Most of such a start is to compile what has been compiled before.
- */
-process.env.NODE_COMPILE_CACHE ??= fileURLToPath(new URL("node_modules/.cache/compiled-javascript", import.meta.url));
 
 // The plugin for workerd would warn of each required secret: it does not see that `miniflare.bindings` has them. What
 // wrangler itself has to say of its configuration is a test: test/service/deploy/wrangler.test.ts.

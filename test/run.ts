@@ -10,6 +10,8 @@ import { leftBehind, projectFiles, type Surroundings } from "./left-behind.ts";
 
 const PROJECT = fileURLToPath(new URL("../", import.meta.url));
 const VITEST = join(PROJECT, "node_modules/vitest/vitest.mjs");
+/** Tests start the same programs hundreds of times. Most of such a start is to compile what has been compiled before. */
+const COMPILED = join(PROJECT, "node_modules/.cache/compiled-javascript");
 
 /** By `npm test -- service`, without the page and the command line, which a change of the service seldom reaches. */
 const SERVICE_ALONE = ["--exclude", "test/clients/{command-line,playground}/**"];
@@ -24,7 +26,7 @@ const surroundings: Surroundings = {
 const begun = performance.now();
 const vitest = spawn(process.execPath, [VITEST, "run", ...named], {
   cwd: PROJECT,
-  env: { ...process.env, TMPDIR: surroundings.temporaryFolder },
+  env: { NODE_COMPILE_CACHE: COMPILED, ...process.env, TMPDIR: surroundings.temporaryFolder },
   stdio: "inherit",
 });
 let isInterrupted = false;

@@ -44,6 +44,8 @@ export function endOfRender(
       return end;
     case "not-begun":
     case "output-lost":
+      // For a client that has left, the program may have been killed before it had started.
+      if (time.failure().kind === "client-gone") return CLIENT_GONE;
       throw end.error;
     case "stopped":
       return failureOfStop(end.reason, outputBytes, settings, time);

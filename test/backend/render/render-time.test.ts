@@ -1,7 +1,7 @@
 /** How long a render may go on, what it is answered when it may not, and how long its phases took. */
 import { once } from "node:events";
 import { expect, it, onTestFinished, vi } from "vitest";
-import { CLIENT_GONE } from "../../../backend/render/outcome.ts";
+import { CLIENT_GONE, endOfRender } from "../../../backend/render/outcome.ts";
 import { MAX_FILL_SECONDS, PhaseTimer, phaseSeconds, TimeLimit } from "../../../backend/render/render-time.ts";
 import { readBackendSettings } from "../../../backend/settings.ts";
 import { problem } from "../../../rules/problem.ts";
@@ -45,6 +45,21 @@ it("ends, as the writing of files does, by the clock even if its timer cannot fi
   clock.mockReturnValue(600_000);
   expect([time.isOver, time.over.aborted]).toEqual([true, false]);
 });
+
+it.each(["not-begun", "output-lost"] as const)(
+  "a program that is killed for a client that left is none that failed: %s",
+  (kind) => {
+    const settings = settingsOf("600", "300");
+    const client = new AbortController();
+    const time = new TimeLimit(settings, client.signal);
+    const error = new Error("the program was not started: Killed");
+    const report = { end: { kind, error }, outputBytes: 0, ranOutOfMemory: false, peakMemoryBytes: null };
+    expect(() => endOfRender(report, settings, time)).toThrow(error);
+    client.abort();
+    expect(endOfRender(report, settings, time)).toEqual(CLIENT_GONE);
+    time.end();
+  },
+);
 
 it("leaves no timer and no listener when the render has ended", () => {
   stopTimers();
