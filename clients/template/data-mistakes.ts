@@ -16,7 +16,13 @@ import {
   type Template,
   textOf,
 } from "./syntax-tree.ts";
-import { findTextArithmetic, isOfOther, MAX_NOTED_LENGTH, type TemplateFinding } from "./template-findings.ts";
+import {
+  findingAt,
+  findTextArithmetic,
+  isOfOther,
+  MAX_NOTED_LENGTH,
+  type TemplateFinding,
+} from "./template-findings.ts";
 
 /** Data, with what is found in it once for all templates. */
 export interface KnownData {
@@ -62,10 +68,6 @@ function parsed(json: string): unknown {
   } catch {
     return null;
   }
-}
-
-function findingAt({ start, end }: SyntaxNode, message: string): TemplateFinding {
-  return { offset: start, length: end - start, message };
 }
 
 /** The data of a template that is JSON within a JSON string: programs encode it twice. */

@@ -2,7 +2,7 @@
 import { bindingsOf, resolved } from "./bindings.ts";
 import { calledBuiltIn, calledName, calleeOf } from "./calls.ts";
 import { expressionsOf, hasName, nodesOf, type SyntaxNode, stringValue, type Template, textOf } from "./syntax-tree.ts";
-import type { TemplateFinding } from "./template-findings.ts";
+import { findingAt, type TemplateFinding } from "./template-findings.ts";
 
 const NEEDS_CALL: ReadonlySet<string> = new Set(["pagebreak", "colbreak", "linebreak", "outline"]);
 const NOTHING_FOLLOWS = "has no effect: the rule is for what follows in its block, and nothing does.";
@@ -46,7 +46,7 @@ function uncalled(template: Template, node: SyntaxNode): TemplateFinding | null 
   const name = textOf(template, node);
   if (!NEEDS_CALL.has(name) || node.parent?.kind !== "Markup") return null;
   if (bindingsOf(template).has(name)) return null;
-  return { offset: node.start, length: name.length, message: `shows this word: write #${name}().` };
+  return findingAt(node, `shows this word: write #${name}().`);
 }
 
 const AT_END: ReadonlySet<string> = new Set(["SetRule", "Space", "Hash"]);
@@ -59,7 +59,7 @@ function ruleAtEnd(template: Template, rule: SyntaxNode): TemplateFinding | null
   // Whoever asks such a block for a member knows what it is.
   if (block.parent?.kind === "FieldAccess" || OF_DOCUMENT.has(calledName(template, rule))) return null;
   const isLast = inside.children.slice(inside.children.indexOf(rule)).every(({ kind }) => AT_END.has(kind));
-  return isLast ? { offset: rule.start, length: rule.end - rule.start, message: NOTHING_FOLLOWS } : null;
+  return isLast ? findingAt(rule, NOTHING_FOLLOWS) : null;
 }
 
 const COUNTING: ReadonlySet<string> = new Set(["state", "counter"]);
@@ -74,8 +74,10 @@ function unplacedUpdate(template: Template, node: SyntaxNode): TemplateFinding |
   const counting = resolved(template, callee.children[0] ?? callee);
   if (counting.kind !== "FuncCall" || !COUNTING.has(calledBuiltIn(template, counting))) return null;
   if ((namesIn(template).get(textOf(template, name)) ?? 0) > 1) return null;
-  const message = "has no effect: an update counts where it is placed in the document, and this one goes into a name.";
-  return { offset: value.start, length: value.end - value.start, message };
+  return findingAt(
+    value,
+    "has no effect: an update counts where it is placed in the document, and this one goes into a name.",
+  );
 }
 
 const counted = new WeakMap<Template, ReadonlyMap<string, number>>();

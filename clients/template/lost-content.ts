@@ -5,7 +5,7 @@ import { findDataMistakes, type KnownData, knownData } from "./data-mistakes.ts"
 import { findForeignMarkup } from "./foreign-markup.ts";
 import { findIdleCode } from "./idle-code.ts";
 import { expressionsOf, hasName, nodesOf, type SyntaxNode, stringValue, type Template, textOf } from "./syntax-tree.ts";
-import { MAX_NOTED_LENGTH, type TemplateFinding } from "./template-findings.ts";
+import { findingAt, MAX_NOTED_LENGTH, type TemplateFinding } from "./template-findings.ts";
 
 const MAX_MARKED = 40;
 
@@ -28,10 +28,6 @@ export function findLostContent(
   });
   const others = [...unevenRows(template), ...(isSource ? whiteText(template) : []), ...lettersOfOneItem(template)];
   return [...marked, ...others, ...findDataMistakes(template, data)].sort((a, b) => a.offset - b.offset);
-}
-
-function findingAt({ start, end }: SyntaxNode, message: string): TemplateFinding {
-  return { offset: start, length: end - start, message };
 }
 
 const TABLES: ReadonlySet<string> = new Set(["table", "grid"]);

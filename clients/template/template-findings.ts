@@ -43,7 +43,8 @@ function isIn({ start }: SyntaxNode, within: SyntaxNode): boolean {
   return start >= within.start && start < within.end;
 }
 
-function findingAt({ start, end }: SyntaxNode, message: string): TemplateFinding {
+/** A finding about a whole node. */
+export function findingAt({ start, end }: SyntaxNode, message: string): TemplateFinding {
   return { offset: start, length: end - start, message };
 }
 
@@ -249,9 +250,8 @@ export function isOfOther(template: Template, member: SyntaxNode): boolean {
     const [inner] = object.children;
     if (inner !== undefined && (object.kind === "FieldAccess" || object.kind === "FuncCall")) object = inner;
     else if (object.kind === "Ident") {
-      const { values = [] } = bindingsOf(template).get(textOf(template, object)) ?? {};
       const value = resolved(template, object);
-      if (values.length === 0) return false;
+      // A parameter, the variable of a loop, or a name with several values.
       if (value === object) return false;
       if (value.kind === "FuncCall" && DATA_FUNCTIONS.has(calledBuiltIn(template, value))) return true;
       object = value;
