@@ -9,7 +9,7 @@ import { definedNames } from "../../template/bindings.ts";
 import { memberNames, olderTypstHint } from "../../template/older-typst.ts";
 import { parseTemplate } from "../../template/syntax-tree.ts";
 import { type Project, shownPath } from "../project/project.ts";
-import { isAtRoot, originalLines, SENT_SOURCE, templatesOf } from "../project/sent-texts.ts";
+import { isAtRoot, originalLines, ownTemplates, SENT_SOURCE } from "../project/sent-texts.ts";
 import { printable } from "../terminal.ts";
 
 export interface Diagnostic {
@@ -138,8 +138,8 @@ function explainMarked(message: string, diagnostic: string, project: Project, da
     ...{ marked: line.slice(from, to), before: line.slice(0, from), after: line.slice(to), hints, isInSource },
     names: () => [...definedNames(parseTemplate(project.source.toString("utf8"))), ...memberNames(data)],
     fileThatDefines: (name) => {
-      const [, ...others] = templatesOf(project);
-      const found = others.find(({ template, isOfPackage }) => !isOfPackage && definedNames(template).includes(name));
+      const others = ownTemplates(project).slice(1);
+      const found = others.find(({ template }) => definedNames(template).includes(name));
       return found === undefined ? null : `${isInSource && isAtRoot(project.sourceKey) ? "" : "/"}${found.key}`;
     },
   });

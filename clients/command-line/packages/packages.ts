@@ -92,7 +92,7 @@ export function addPackages(
   };
   want({ shownAs: show(sourceKey), text: source.toString("utf8") });
   for (const [key, bytes] of files) {
-    const isData = isDataFile(key);
+    const isData = isDataFile(key) && bytes.includes("@");
     if (isTypst(key) || isData) want({ shownAs: show(key), text: bytes.toString("utf8"), isData });
   }
   const found: ProjectPackage[] = [];

@@ -66,9 +66,10 @@ export interface InputReader extends ProjectTemplate {
 
 /** The files of a project that read `sys.inputs`, the source first. */
 export function inputReaders(project: Project): InputReader[] {
-  return templatesOf(project).flatMap(({ key, template, isOfPackage }) => {
-    const use = findInputsUse(template);
-    return use === null ? [] : [{ key, template, offset: use.offset, isOfPackage }];
+  return templatesOf(project).flatMap((file) => {
+    // Most files of packages are not parsed for this.
+    const use = file.text.includes("sys") ? findInputsUse(file.template) : null;
+    return use === null ? [] : [{ ...file, offset: use.offset }];
   });
 }
 

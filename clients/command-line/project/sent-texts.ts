@@ -49,6 +49,8 @@ export function sentTexts({ sourceKey, source, files, linesBefore }: ProjectText
 
 export interface ProjectTemplate {
   readonly key: string;
+  readonly text: string;
+  /** Parsed when it is asked for. */
   readonly template: Template;
   readonly isOfPackage: boolean;
 }
@@ -57,8 +59,22 @@ export interface ProjectTemplate {
 export function templatesOf({ sourceKey, source, files }: Omit<ProjectTexts, "linesBefore">): ProjectTemplate[] {
   return [{ key: sourceKey, bytes: source }, ...files].flatMap(({ key, bytes }) => {
     if ((key !== sourceKey && !isTypst(key)) || !isUtf8(bytes)) return [];
-    return [{ key, template: parseTemplate(bytes.toString("utf8")), isOfPackage: packageRoot(key) !== "" }];
+    const text = bytes.toString("utf8");
+    const isOfPackage = packageRoot(key) !== "";
+    return [
+      {
+        ...{ key, text, isOfPackage },
+        get template() {
+          return parseTemplate(text);
+        },
+      },
+    ];
   });
+}
+
+/** The project's own, without those of packages. */
+export function ownTemplates(texts: Omit<ProjectTexts, "linesBefore">): ProjectTemplate[] {
+  return templatesOf(texts).filter(({ isOfPackage }) => !isOfPackage);
 }
 
 /** The folder that `/` means in a file: of a package in the request, its own. */

@@ -5,7 +5,7 @@ import { parseJson } from "../../typescript/transport.ts";
 import { printableLine } from "../terminal.ts";
 import { jsonMistake } from "./json-text.ts";
 import type { Project } from "./project.ts";
-import { packageRoot, templatesOf } from "./sent-texts.ts";
+import { ownTemplates, packageRoot } from "./sent-texts.ts";
 
 /** In JSON, a tab is always an escape. */
 const TAB = /\\(?:t|u0009)/;
@@ -48,8 +48,7 @@ function noteOn(place: string | null): string[] {
 
 /** Empty if one of them may know of tabs. */
 function textsOfTemplates(project: Project): readonly string[] {
-  const own = templatesOf(project).filter(({ isOfPackage }) => !isOfPackage);
-  const texts = own.map(({ template }) => template.text);
+  const texts = ownTemplates(project).map(({ text }) => text);
   return texts.some((text) => MAY_KNOW.test(text)) ? [] : texts;
 }
 

@@ -22,7 +22,7 @@ import { keyOf, STANDARD_INPUT } from "../files/folder.ts";
 import { printableLine } from "../terminal.ts";
 import { type InputReader, type Inputs, inputReaders, isEmpty, withInputs } from "./inputs.ts";
 import { collectProject, type Project, type ProjectFlags, type ProjectUse, shownPath } from "./project.ts";
-import { type ProjectTemplate, templatesOf } from "./sent-texts.ts";
+import { ownTemplates, type ProjectTemplate, templatesOf } from "./sent-texts.ts";
 import { describeTabsInFiles } from "./tabs.ts";
 
 interface DataUse extends ProjectUse {
@@ -174,10 +174,6 @@ function describeFindings(
     ),
   );
   return found.slice(0, MAX_NAMED);
-}
-
-function ownTemplates(project: Project): ProjectTemplate[] {
-  return templatesOf(project).filter(({ isOfPackage }) => !isOfPackage);
 }
 
 /** A line for each place in the project, which the caller can mend, and for each package. */
