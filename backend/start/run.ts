@@ -61,7 +61,7 @@ async function start(onStopSignal: OnStopSignal): Promise<void> {
   const launcher = new Launcher(settings, { emptyNetwork });
   const release = async () => {
     // If our directory was removed, another backend may own that path. The launcher ends with this process.
-    if (!(await claim.isHeld())) return;
+    if (!claim.isHeld()) return;
     // Releasing the claim empties the directory, so everything that writes there must have ended.
     await launcher.close();
     await claim.release();

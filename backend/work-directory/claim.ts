@@ -44,9 +44,12 @@ export async function prepareWorkDirectory(workDirectory: string) {
   });
   claim.unref();
   const identity = identityOf(await stat(claimPath));
-  const isHeld = async () => {
-    const found = await stat(claimPath).catch(() => null);
-    return found !== null && identityOf(found) === identity;
+  const isHeld = () => {
+    try {
+      return identityOf(statSync(claimPath)) === identity;
+    } catch {
+      return false;
+    }
   };
   return {
     /** Whether the last backend here was killed, or the machine: one that stops gives up its claim. */
@@ -55,12 +58,11 @@ export async function prepareWorkDirectory(workDirectory: string) {
     isHeld,
     /** @throws SettingError if it is not held: backends that start at the same moment all find the directory free. */
     expectHeld: async () => {
-      if (!(await isHeld())) throw takenDirectory(workDirectory);
+      if (!isHeld()) throw takenDirectory(workDirectory);
     },
     /** For an end at once, before there is a render: the next backend empties the directory. */
     abandon: () => {
-      const found = statSync(claimPath, { throwIfNoEntry: false });
-      if (found !== undefined && identityOf(found) === identity) rmSync(claimPath);
+      if (isHeld()) rmSync(claimPath);
     },
     /** Empties the directory, gives it up, and removes it if it was made for this claim. */
     release: async () => {

@@ -105,7 +105,7 @@ export async function startTestBackend(
       refuseRenders();
       await app.close();
       await launcher.close();
-      if (await claim.isHeld()) await claim.release();
+      if (claim.isHeld()) await claim.release();
       await rm(workDirectory, { recursive: true, force: true });
     },
   };
