@@ -318,16 +318,19 @@ function readMember(
     const read = values.map((one) => readMember(template, one, members, false, depth + 1));
     return read.includes(null) ? null : (read[0] ?? null);
   }
-  if (value.kind === "FieldAccess") {
-    return members.has(lastName(template, value)) && !isOfOther(template, value) ? value : null;
-  }
-  if (value.kind === "FuncCall" && calledName(template, value) === "at") {
-    const [key] = argumentsOf(template, value).positional;
-    return key?.kind === "Str" && members.has(stringValue(template, key)) ? value : null;
-  }
+  const name = memberRead(template, value);
+  if (name !== null) return members.has(name) && !isOfOther(template, value) ? value : null;
   if (value.kind !== "Binary" || !value.parts.some(({ kind }) => kind === "Plus")) return null;
   const [left, right] = [value.children[0], value.children.at(-1)].map((side) =>
     side === undefined ? null : readMember(template, side, members, followsNames, depth + 1),
   );
   return right === null || right === undefined ? null : (left ?? null);
+}
+
+/** The name in `row.price` and `row.at("price")`; null for anything else. */
+function memberRead(template: Template, node: SyntaxNode): string | null {
+  if (node.kind === "FieldAccess") return lastName(template, node);
+  if (node.kind !== "FuncCall" || calledName(template, node) !== "at") return null;
+  const [key] = argumentsOf(template, node).positional;
+  return key?.kind === "Str" ? stringValue(template, key) : null;
 }

@@ -250,6 +250,7 @@ describe("texts that are taken for numbers", () => {
     ["#{ let w = data.wood\n w = w + data.x\n w += data.glue }"],
     [`#{ let w = data.wood\n${" w = w + w + data.x\n".repeat(2000)} w += data.glue }`],
     ["#let (w, ..rest) = (data.wood, data.glue)\n#(w + data.glue)"],
+    ['#let own = json("own.json")\n#(own.wood * 2) #(own.at("wood") * 2) #(own.at("x").wood * 2)'],
   ])("are not in %s", (text) => {
     expect(found(text)).toBeNull();
   });
