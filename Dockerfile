@@ -36,7 +36,6 @@ COPY server server
 COPY examples examples
 # Two pages that the playground leads to.
 COPY docs docs
-COPY static static
 COPY scripts scripts
 RUN node scripts/build-edge.ts
 

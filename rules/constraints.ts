@@ -76,5 +76,5 @@ export const STATIC_DOCUMENTS = {
   "error-codes.json": ERROR_CODES_DOCUMENT,
 } as const;
 
-/** The interface description, which only the generator of `static/` can make, is served under this name. */
+/** The interface description, which only the generator of `edge/static/` can make, is served under this name. */
 export const OPENAPI_DOCUMENT_NAME = "openapi.json";

@@ -2,7 +2,7 @@
 import { readFile } from "node:fs/promises";
 import { createConfig, formatProblems, getTotals, lintFromString } from "@redocly/openapi-core";
 
-const NAME = "static/openapi.json";
+const NAME = "edge/static/openapi.json";
 
 const source = await readFile(new URL(`../${NAME}`, import.meta.url), "utf8");
 const config = await createConfig({ extends: ["recommended-strict"] });

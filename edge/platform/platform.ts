@@ -93,7 +93,7 @@ export interface Platform {
   openBackend(address: BackendAddress, accessToken: AccessToken | null): Backend;
   /** Asks DNS for the backends of a service, and never rejects. @throws SettingError when this platform cannot. */
   openLookup(nameServers: readonly string[]): (service: string) => Promise<SrvAnswer>;
-  /** A file of `static/`, or 404; 304 if the request says that its client has it. */
+  /** A file of `edge/static/`, or 404; 304 if the request says that its client has it. */
   staticFile(path: string, request: ClientRequest): Promise<Answer>;
   /** Whether a caller may send another request now; null where nothing counts them. */
   readonly rateLimiter: { limit(options: { readonly key: string }): Promise<{ readonly success: boolean }> } | null;

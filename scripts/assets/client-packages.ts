@@ -13,7 +13,7 @@ import { pythonWheel } from "./python-wheel.ts";
 import { provideStaticFile } from "./static-file.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
-const TARGET = join(ROOT, "static", CLIENTS_PATH);
+const TARGET = join(ROOT, "edge/static", CLIENTS_PATH);
 /** What the packages are made of. */
 const SOURCES = [
   ...["clients", "rules", "protocol", "typst", "docs/client.md", "docs/command-line.md"],

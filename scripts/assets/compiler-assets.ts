@@ -10,7 +10,7 @@ export const COMPILER = new URL(
   "../../node_modules/@myriaddreamin/typst-ts-web-compiler/pkg/typst_ts_web_compiler_bg.wasm",
   import.meta.url,
 );
-const TARGET = new URL("../../static/playground/typst-compiler.bin", import.meta.url);
+const TARGET = new URL("../../edge/static/playground/typst-compiler.bin", import.meta.url);
 /** Text, formulas and code, each in one style: for the others, Typst takes what there is. */
 export const COMPILER_FONTS = [
   { postScriptName: "LibertinusSerif-Regular", file: "libertinus-serif.otf" },

@@ -73,7 +73,7 @@ async function provideBundles(): Promise<string[]> {
   const { outputFiles, metafile } = await build({
     absWorkingDir: fileURLToPath(PROJECT),
     entryPoints: BUNDLES,
-    outdir: "static/playground",
+    outdir: "edge/static/playground",
     bundle: true,
     write: false,
     metafile: true,

@@ -5,9 +5,9 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { brotliCompress, constants, gzip } from "node:zlib";
 
-const STATIC = new URL("../../static/", import.meta.url);
+const STATIC = new URL("../../edge/static/", import.meta.url);
 
-/** The extension of each compressed form. `static/.assetsignore` keeps them from Cloudflare. */
+/** The extension of each compressed form. `edge/static/.assetsignore` keeps them from Cloudflare. */
 export const COMPRESSED_FORMS = [
   // brotliCompress has its best quality by default, gzip has not.
   { encoding: "br", extension: ".br", compress: (bytes: Uint8Array) => promisify(brotliCompress)(bytes) },
@@ -20,7 +20,7 @@ export const COMPRESSED_FORMS = [
 
 const COMPRESSIBLE = /\.(?:css|html|js|json|svg|txt)$/;
 
-/** Puts a file where it is served, unless it is there already. Its path is below `static/`. */
+/** Puts a file where it is served, unless it is there already. Its path is below `edge/static/`. */
 export async function provideStaticFile(path: string, content: Uint8Array): Promise<void> {
   const target = fileURLToPath(new URL(path, STATIC));
   const forms = COMPRESSIBLE.test(path) ? COMPRESSED_FORMS : [];

@@ -14,7 +14,7 @@ const MAIN = "edge/platform/node/main.ts";
 const FILES = "static";
 
 const PROJECT = new URL("../../", import.meta.url);
-const SOURCE = fileURLToPath(new URL(FILES, PROJECT));
+const SOURCE = fileURLToPath(new URL(`edge/${FILES}`, PROJECT));
 
 /** @param content "links": of the static files, for a folder that stays on this machine and does not outlive a build */
 export async function writeEdge(folder: string, content: "copies" | "links" = "copies"): Promise<void> {

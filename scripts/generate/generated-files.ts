@@ -31,7 +31,7 @@ import { openApiDocument } from "./openapi/document.ts";
 export async function generateFiles(): Promise<{ readonly path: string; readonly content: string }[]> {
   const served = { ...STATIC_DOCUMENTS, [OPENAPI_DOCUMENT_NAME]: await openApiDocument() };
   const documents = Object.entries(served).map(([name, document]) => ({
-    path: rootPath(`static/${name}`),
+    path: rootPath(`edge/static/${name}`),
     content: `${JSON.stringify(document, null, 2)}\n`,
   }));
   return [

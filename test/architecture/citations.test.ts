@@ -47,7 +47,7 @@ it("every page and heading that code or a test cites is there", () => {
 
 it("every file that docs/architecture.md names is there", () => {
   const page = readFileSync(`${PROJECT}docs/architecture.md`, "utf8");
-  const folders = "rules|protocol|typst|clients|edge|server|backend|scripts|test|deploy|static";
+  const folders = "rules|protocol|typst|clients|edge|server|backend|scripts|test|deploy";
   const paths = [...page.matchAll(new RegExp(`\`((?:${folders})/[\\w./-]+\\.\\w+)\``, "g"))].map(
     ([, path = ""]) => path,
   );

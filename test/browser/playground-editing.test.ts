@@ -26,7 +26,7 @@ const completions = (page: Page) => page.locator(".cm-tooltip-autocomplete .cm-c
 const SVG = '<svg xmlns="http://www.w3.org/2000/svg" width="20" height="10"><rect width="20" height="10"/></svg>';
 describe("a file", () => {
   it("is edited if it is text, and a font says its family", async ({ page }) => {
-    const font = await readFile(new URL("../../static/playground/dejavu-sans-mono.ttf", import.meta.url));
+    const font = await readFile(new URL("../../edge/static/playground/dejavu-sans-mono.ttf", import.meta.url));
     await addFiles(page, { "a.txt": "before", "font.bin": Uint8Array.of(0, 1), "mono.ttf": font });
     await page.getByText("Font family: DejaVu Sans Mono").waitFor();
     await expectAccessible(page);

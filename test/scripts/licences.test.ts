@@ -15,7 +15,7 @@ let titles: ReadonlySet<string>;
 
 beforeAll(async () => {
   await provideStaticAssets();
-  text = await readFile(join(PROJECT, "static/licenses.txt"), "utf8");
+  text = await readFile(join(PROJECT, "edge/static/licenses.txt"), "utf8");
   titles = new Set(text.split(`\n${"-".repeat(80)}\n\n`).map((section) => section.split("\n", 1)[0] ?? ""));
 });
 
@@ -48,7 +48,7 @@ it("is not made where a package has no licence to pass on", async () => {
 });
 
 it("is not made where a font says nothing of its licence", async () => {
-  const font = await readFile(join(PROJECT, "static/playground/libertinus-serif.otf"));
+  const font = await readFile(join(PROJECT, "edge/static/playground/libertinus-serif.otf"));
   expect(licenceOfFont(font)).toContain("SIL Open Font License");
   const silent = Buffer.from(
     font.toString("latin1").replaceAll("\0l\0i\0c\0e\0n\0s\0e", "\0m\0y\0s\0t\0e\0r\0y"),

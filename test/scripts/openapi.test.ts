@@ -9,7 +9,7 @@ import { CONTRACT } from "../support/contract.ts";
 import { InterfaceDescription } from "../support/interface-description.ts";
 
 const description = new InterfaceDescription(
-  JSON.parse(await readFile(new URL("../../static/openapi.json", import.meta.url), "utf8")),
+  JSON.parse(await readFile(new URL("../../edge/static/openapi.json", import.meta.url), "utf8")),
 );
 const validatorOf = (name: string) => description.validator(`/components/schemas/${name}`);
 

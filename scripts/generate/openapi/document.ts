@@ -1,4 +1,4 @@
-/** The interface description (OpenAPI 3.1) of the edge, from the definitions in `rules/`, for `static/openapi.json`. */
+/** The interface description (OpenAPI 3.1) of the edge, from the definitions in `rules/`, for `edge/static/openapi.json`. */
 import { type JsonSchema, toJsonSchemaDefs } from "@valibot/to-json-schema";
 import { CAPABILITIES_PATH } from "../../../protocol/capabilities.ts";
 import { FILE_MEDIA_TYPES } from "../../../protocol/file-types.ts";

@@ -116,7 +116,7 @@ describe("Dockerfile", () => {
       const folder = await makeTemporaryFolder("image-");
       await copyImageFiles(target, folder);
       // What has been compressed is not compressed again, which takes longer than all else.
-      const compressed = ["static/playground", "static/reference"];
+      const compressed = ["edge/static/playground", "edge/static/reference"];
       if (target === "edge-build")
         for (const path of compressed) cpSync(new URL(path, ROOT), join(folder, path), { recursive: true });
       await symlink(fileURLToPath(new URL("node_modules", ROOT)), join(folder, "node_modules"));

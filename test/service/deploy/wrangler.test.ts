@@ -15,7 +15,7 @@ import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
 const PROJECT = fileURLToPath(new URL("../../../", import.meta.url));
 const readProjectFile = (name: string) => readFile(join(PROJECT, name), "utf8");
 
-const NEEDED = ["Dockerfile", "edge", "node_modules", "package.json", "protocol", "rules", "scripts", "static"];
+const NEEDED = ["Dockerfile", "edge", "node_modules", "package.json", "protocol", "rules", "scripts"];
 
 /** A folder in which wrangler runs, because it writes beside its configuration. */
 async function makeWranglerFolder(config: string): Promise<string> {

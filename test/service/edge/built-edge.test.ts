@@ -21,7 +21,7 @@ import { ScriptedBackend } from "../../support/service/scripted-backend.ts";
 import { clientOf } from "../../support/service/test-service.ts";
 import { API_TOKEN, BACKEND_TOKEN } from "../../support/tokens.ts";
 
-const STATIC = fileURLToPath(new URL("../../../static", import.meta.url));
+const STATIC = fileURLToPath(new URL("../../../edge/static", import.meta.url));
 
 let folder: string;
 let built: Awaited<ReturnType<typeof startBuiltEdge>>;

@@ -16,12 +16,12 @@ let allFiles: Promise<StaticFiles> | undefined;
 
 async function readFiles(): Promise<StaticFiles> {
   await provideStaticAssets();
-  const assets = await listAssets(`${PROJECT}static`);
+  const assets = await listAssets(`${PROJECT}edge/static`);
   const entries = assets.map(({ path, bytes, forms, ...described }) => {
     const identity = { file: `static${path}`, bytes };
     return [path, { ...described, bytes, forms: { ...forms, identity } }] as const;
   });
-  return new StaticFiles(PROJECT, new Map(entries));
+  return new StaticFiles(`${PROJECT}edge`, new Map(entries));
 }
 
 export interface NodeEdgeOptions {
