@@ -6,9 +6,8 @@
  * Kubernetes of one node. It needs the superuser and writes nothing outside its own folder. A part whose programs are
  * missing does not run, and the end says so.
  *
- * Options: `--install` first installs Debian's packages of the programs that are missing; `--build` builds Kubernetes,
- * which takes a quarter of an hour once; `--pull` fetches the base images instead of making stand-ins; `--only compose`
- * runs one part.
+ * Options: `--install` first installs Debian's packages of the programs that are missing; `--pull` fetches the base
+ * images instead of making stand-ins; `--only compose` runs one part.
  */
 import { existsSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
@@ -17,8 +16,7 @@ import { execa } from "execa";
 import { findOnPath } from "../../../typst/programs.mjs";
 import { downloadWithDependencies } from "../../support/debian-13/archive.ts";
 import { tryCaddy } from "./caddy.ts";
-import { NETWORK_PLUGIN } from "./cluster/cluster.ts";
-import { buildPrograms, KUBERNETES_FOLDER } from "./cluster/programs.ts";
+import { KUBERNETES_FOLDER, NETWORK_PLUGIN } from "./cluster/cluster.ts";
 import { composeProgram, startDocker, tryAllInOne, tryCompose } from "./compose.ts";
 import { buildImages, type Images } from "./images.ts";
 import { tryKubernetes } from "./kubernetes.ts";
@@ -34,7 +32,7 @@ const PACKAGES =
 
 /** Not a program on the PATH: a `docker-compose` there is of version 1. */
 const COMPOSE = "Compose 2";
-const KUBERNETES = "Kubernetes, which --build builds";
+const KUBERNETES = "Kubernetes (SERVICE_KUBERNETES_BIN)";
 
 interface Part {
   readonly name: string;
@@ -45,7 +43,6 @@ interface Part {
 const { values } = parseArgs({
   options: {
     install: { type: "boolean" },
-    build: { type: "boolean" },
     pull: { type: "boolean" },
     only: { type: "string" },
   },
@@ -85,7 +82,6 @@ const results: string[] = [];
 const root = await mkdtemp("/var/tmp/engines-");
 try {
   if (values.install) await install();
-  if (values.build) await buildPrograms((line) => console.log(`kubernetes: ${line}`));
   const chosen = PARTS.filter(({ name }) => values.only === undefined || name === values.only);
   if (chosen.some((part) => part.needs.includes("podman") && missing(part).length === 0)) {
     await perform("images", async ({ say }) => {
@@ -111,7 +107,7 @@ function missing({ needs }: Part): string[] {
 
 function isHere(name: string): boolean {
   if (name === COMPOSE) return composeProgram() !== null;
-  if (name === KUBERNETES) return existsSync(KUBERNETES_FOLDER);
+  if (name === KUBERNETES) return existsSync(`${KUBERNETES_FOLDER}/kubelet`);
   return name.startsWith("/") ? existsSync(name) : findOnPath(name).length > 0;
 }
 

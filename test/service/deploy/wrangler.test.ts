@@ -2,7 +2,7 @@
  * The configuration of wrangler, as wrangler itself understands it: every environment, what it would build for the
  * containers, and the bindings that docs/deploy/cloudflare.md shows.
  */
-import { chmod, readdir, readFile, symlink, writeFile } from "node:fs/promises";
+import { chmod, readFile, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { execa } from "execa";
@@ -122,19 +122,6 @@ describe("wrangler.toml", () => {
     expect(await readFile(join(folder, "bundle/worker-with-containers.js"), "utf8")).toMatch(
       /export \{[^}]*BackendContainer/,
     );
-  });
-
-  it("is what deploy/cloudflare-acceptance.sh would deploy, with six backends that never answer", async () => {
-    const folder = await makeWranglerFolder(WITHOUT_BUILD);
-    await symlink(join(PROJECT, "deploy"), join(folder, "deploy"));
-    const npx = join(folder, "npx");
-    await writeFile(npx, '#!/bin/sh\nexec "$@"\n');
-    await chmod(npx, 0o755);
-    const said = await runWrangler(folder, `PATH=${folder}:$PATH deploy/cloudflare-acceptance.sh --dry-run`);
-    expectDeployable(said);
-    expect(said.match(/env\.SILENT_\d \(document-rendering-acceptance-silent\)/g)).toHaveLength(6);
-    expect(said).toContain("document-rendering-acceptance-backendcontainer");
-    expect(await readdir(folder)).not.toContain("wrangler.acceptance.toml");
   });
 
   it("tells wrangler the secrets", async () => {

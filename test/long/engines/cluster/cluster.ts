@@ -10,7 +10,9 @@ import { fileURLToPath } from "node:url";
 import { execa } from "execa";
 import type { Images } from "../images.ts";
 import { type Command, type Context, run, startDaemon, until } from "../part.ts";
-import { KUBERNETES_FOLDER } from "./programs.ts";
+
+/** The programs of Kubernetes, containerd, runc and CoreDNS: CONTRIBUTING.md#engines lists them. */
+export const KUBERNETES_FOLDER = process.env.SERVICE_KUBERNETES_BIN ?? "";
 
 const NODE_ADDRESS = "10.201.0.2";
 const PODS = "10.244.0.0/24";
