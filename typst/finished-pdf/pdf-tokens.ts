@@ -91,7 +91,8 @@ export class PdfTokens {
   #state: State = STATE.gap;
   readonly #word = new Uint8Array(MAX_WORD_BYTES);
   #wordBytes = 0;
-  #string: number[] = [];
+  /** What is kept of it: one character for each byte. */
+  #string = "";
   #stringBytes = 0;
   #wantedBytes = 0;
   /** How many parentheses are open in a string. */
@@ -256,6 +257,7 @@ export class PdfTokens {
 
   #beginString(state: State): void {
     this.#state = state;
+    this.#string = "";
     this.#stringBytes = 0;
     this.#wantedBytes = this.#reader.wantedStringBytes();
   }
@@ -315,15 +317,14 @@ export class PdfTokens {
   }
 
   #keep(byte: number): void {
-    if (this.#stringBytes < this.#wantedBytes) this.#string.push(byte);
+    if (this.#stringBytes < this.#wantedBytes) this.#string += String.fromCharCode(byte);
     this.#stringBytes++;
   }
 
   #endString(): void {
     this.#state = STATE.gap;
     const isKept = this.#wantedBytes > 0 && this.#stringBytes <= this.#wantedBytes;
-    this.#reader.string(isKept ? textOf(this.#string, this.#stringBytes) : null, this.#stringBytes);
-    if (this.#wantedBytes > 0) this.#string = [];
+    this.#reader.string(isKept ? this.#string : null, this.#stringBytes);
   }
 
   #skipComment(chunk: Uint8Array, start: number): number {
@@ -375,16 +376,4 @@ class KnownWords {
 
 function keyOf(length: number, first: number): number {
   return length * 256 + first;
-}
-
-const CHARACTERS_AT_ONCE = 4096;
-
-/** Decodes bytes as Latin-1: one character for each byte. */
-function textOf(bytes: ArrayLike<number>, length: number): string {
-  let text = "";
-  for (let start = 0; start < length; start += CHARACTERS_AT_ONCE) {
-    const part = Array.prototype.slice.call(bytes, start, Math.min(length, start + CHARACTERS_AT_ONCE));
-    text += String.fromCharCode(...part);
-  }
-  return text;
 }

@@ -29,8 +29,9 @@ export class XmpPacket {
   #tag: string | null = null;
   /** The last two bytes, for U+FFFE and U+FFFF, which have three. */
   #last = 0;
-  #chunks: Uint8Array[] = [];
-  #keptBytes = 0;
+  readonly #decoder = new TextDecoder("utf-8");
+  #text = "";
+  #byteLength = 0;
 
   /** @param keepsText whether `textOf` is wanted */
   constructor(keepsText: boolean) {
@@ -39,8 +40,9 @@ export class XmpPacket {
 
   push(chunk: Uint8Array): void {
     for (const byte of chunk) this.#readByte(byte);
-    this.#keptBytes += chunk.length;
-    if (this.#keepsText && this.#keptBytes <= MAX_KEPT_BYTES) this.#chunks.push(chunk.slice());
+    this.#byteLength += chunk.length;
+    if (!this.#keepsText || this.#byteLength > MAX_KEPT_BYTES) return;
+    this.#text += this.#decoder.decode(chunk, { stream: true });
   }
 
   #readByte(byte: number): void {
@@ -65,14 +67,13 @@ export class XmpPacket {
 
   /** The text of a property as an XML parser reads it; null if it is not there, or the packet was too long to keep. */
   textOf(field: MetadataField): string | null {
-    if (this.#keptBytes > MAX_KEPT_BYTES) return null;
-    const xml = new TextDecoder("utf-8").decode(joinBytes(this.#chunks, this.#keptBytes));
+    if (this.#byteLength > MAX_KEPT_BYTES) return null;
     const name = Object.keys(PROPERTIES).find((key) => isProperty(key) && PROPERTIES[key] === field) ?? "";
-    const start = xml.indexOf(`<${name}>`);
-    const end = xml.indexOf(`</${name}>`, start);
+    const start = this.#text.indexOf(`<${name}>`);
+    const end = this.#text.indexOf(`</${name}>`, start);
     if (start === -1 || end === -1) return null;
     // Text of the caller has no `<`.
-    const text = xml.slice(start, end).replace(/<[^>]*>/g, "");
+    const text = this.#text.slice(start, end).replace(/<[^>]*>/g, "");
     return text.replace(/\r\n?/g, "\n").replace(/&(?:lt|gt|amp|apos|quot);/g, (entity) => ENTITIES[entity] ?? "");
   }
 }
@@ -87,14 +88,4 @@ const ENTITIES: Readonly<Record<string, string>> = {
 
 function isProperty(name: string): name is keyof typeof PROPERTIES {
   return Object.hasOwn(PROPERTIES, name);
-}
-
-function joinBytes(chunks: readonly Uint8Array[], byteLength: number): Uint8Array {
-  const whole = new Uint8Array(byteLength);
-  let offset = 0;
-  for (const chunk of chunks) {
-    whole.set(chunk, offset);
-    offset += chunk.length;
-  }
-  return whole;
 }
