@@ -121,22 +121,10 @@ it("Typst alone still writes SVG that is not XML (if this fails, the escaping ca
 });
 
 describe("an SVG with links and labels", () => {
-  it("links to the targets that their author wrote", async () => {
-    const written = {
-      "https://e.org/?a=1&b=2": "https://e.org/?a=1&amp;b=2",
-      "https://e.org/?a=1&amp;b=2": "https://e.org/?a=1&amp;amp;b=2",
-      'https://e.org/?q="x"&r': "https://e.org/?q=&quot;x&quot;&amp;r",
-      'https://e.org/&"': "https://e.org/&amp;&quot;",
-      "https://e.org/<x>": "https://e.org/&lt;x>",
-      "https://e.org/\0\u001b\ufffe": "https://e.org/%00%1B%EF%BF%BE",
-      "https://e.org/\t\r\n": "https://e.org/&#9;&#13;&#10;",
-      "../part two.svg?a&b#c": "../part two.svg?a&amp;b#c",
-      "mailto:a@e.org?subject=x&body=y": "mailto:a@e.org?subject=x&amp;body=y",
-    };
-    const svg = await linksTo(Object.keys(written));
-    for (const value of Object.values(written))
-      expect(svg.toString()).toContain(` href="${value}" xlink:href="${value}">`);
-    expect(readTargetsAndLabels(svg).targets).toEqual(Object.keys(written).map(expectedTarget));
+  it("has them as XML has them", async () => {
+    const svg = await linksTo(['https://e.org/?a&amp;b="<\0\ufffe\t']);
+    const written = "https://e.org/?a&amp;amp;b=&quot;&lt;%00%EF%BF%BE&#9;";
+    expect(svg.toString()).toContain(` href="${written}" xlink:href="${written}">`);
   });
 
   it("runs nothing when somebody clicks on a link", async () => {
@@ -202,37 +190,6 @@ describe("an SVG with colours", () => {
     `#rect(width: 20pt, height: 20pt, fill: ${fill}, stroke: ${stroke})`;
   const tiling = (content: string) => `tiling(size: (9pt, 9pt))[${content}]`;
 
-  /** The attributes of paint of all elements but the page itself. */
-  const paintsOf = (svg: Buffer) =>
-    readSvg(svg)
-      .filter(({ attributes }) => attributes.fill !== "#ffffff")
-      .map(({ name, attributes }) => ({
-        name,
-        ...Object.fromEntries(
-          Object.entries(attributes).filter(([key]) => /^(fill|stroke|stop)(-color|-opacity)?$/.test(key)),
-        ),
-      }))
-      .filter((paint) => Object.keys(paint).length > 1);
-  const paintsIn = async (source: string) => paintsOf(escapedBytes(await typstSvg(PAGE + source)));
-
-  it("has a rectangle over a link that is painted, so that it can be clicked, and cannot be seen", async () => {
-    const svg = escapedBytes(await typstSvg(PAGE + link("https://e.org")));
-    const over = readSvg(svg).find(({ path }) => path.endsWith("a/rect"));
-    expect(over?.attributes).toMatchObject({ fill: "#000000", "fill-opacity": "0", stroke: "none" });
-  });
-
-  it("has translucent fills and strokes of shapes and text, each with its own opacity", async () => {
-    const half = { fill: "#ff0000", "fill-opacity": "0.50196079" };
-    const edge = { stroke: "#0000ff", "stroke-opacity": "0.2509804" };
-    expect(await paintsIn(rectangle(TRANSLUCENT, `2pt + rgb("#0000ff40")`))).toEqual([
-      { name: "path", ...half, ...edge },
-    ]);
-    expect(await paintsIn(rectangle(TRANSLUCENT))).toEqual([{ name: "path", ...half }]);
-    expect(await paintsIn(`#text(fill: ${TRANSLUCENT}, stroke: 1pt + red)[x]`)).toEqual([
-      { name: "use", ...half, stroke: "#ff4136" },
-    ]);
-  });
-
   it("has no colour that SVG 1.1 lacks, wherever there is one", async () => {
     const spaces = ["oklab(60%, 0.2, -0.1, 50%)", "oklch(70%, 0.4, 140deg)", "color.hsl(210deg, 60%, 40%, 40%)"];
     spaces.push("color.linear-rgb(20%, 50%, 80%)", "color.mix(red, blue)", "luma(40%, 50%)", "cmyk(9%, 8%, 7%, 6%)");
@@ -253,13 +210,6 @@ describe("an SVG with colours", () => {
       new Set(["#", "url", "none"]),
     );
     for (const paint of paints) if (paint?.startsWith("#")) expect(paint).toMatch(/^#[0-9a-f]{6}$/);
-  });
-
-  it("has the images that its author gave it, whatever is in them", async () => {
-    const image = '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><rect fill="#ff000080"/></svg>';
-    const svg = escapedBytes(await typstSvg(`${PAGE}#image(bytes(${typstString(image)}))`));
-    const url = readSvg(svg).find(({ name }) => name === "image")?.attributes["xlink:href"] ?? "";
-    expect(Buffer.from(url.replace("data:image/svg+xml;base64,", ""), "base64").toString()).toBe(image);
   });
 
   it("keeps a paint that is none, however long, and one that is cut off", () => {
