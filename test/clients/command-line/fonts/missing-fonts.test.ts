@@ -1,15 +1,16 @@
 /**
- * Fonts and characters that are missing, as `render` and `check` report them, with the real service and the real Typst.
+ * Fonts and characters that are missing, as `render` and `check` report them, with the real service and the real Typst. What
+ * each sentence is about is decided in `test/clients/document/fonts/`.
  */
 import { access, cp, mkdir, mkdtemp, readdir, readFile, realpath, rm, writeFile } from "node:fs/promises";
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import { FONT_REMEDY } from "../../../../clients/document/fonts/font-findings.ts";
 import { CAPABILITIES_PATH, capabilitiesOf, MAX_CAPABILITIES_BYTES } from "../../../../protocol/capabilities.ts";
-import { makeProject, runCommand, runnerInProjects } from "../../../support/clients/command-line.ts";
+import { makeProject, type ProjectFiles, runCommand, runnerInProjects } from "../../../support/clients/command-line.ts";
 import { packageManifest } from "../../../support/clients/package-registry.ts";
+import { type PassingAnswer, startTamperingProxy } from "../../../support/clients/tampering-proxy.ts";
 import {
   doubledFont,
   LIBERATION_FAMILY,
@@ -18,11 +19,17 @@ import {
   nameTable,
   withTables,
 } from "../../../support/fonts.ts";
-import { closeServer, listenOnLoopback } from "../../../support/loopback-server.ts";
 import { startTestService, type TestService } from "../../../support/service/test-service.ts";
 import { UNREACHABLE_URL } from "../../../support/tokens.ts";
 
 const BOXES = `Typst shows empty boxes instead. ${FONT_REMEDY}`;
+
+/** Of the operator: callers do not see them. */
+const PACKAGES = {
+  chart: "#let chart = [chart]",
+  icon: '#let phone = text(font: "Font Awesome 7 Free", "\\u{41}")',
+  plain: "#let plain(body) = emph(body)",
+};
 
 let service: TestService;
 let url: string;
@@ -31,9 +38,12 @@ let fonts: string;
 
 beforeAll(async () => {
   packages = await realpath(await mkdtemp(join(tmpdir(), "missing-fonts-test-")));
-  await mkdir(join(packages, "local/chart/1.0.0"), { recursive: true });
-  await writeFile(join(packages, "local/chart/1.0.0/typst.toml"), packageManifest("@local/chart:1.0.0"));
-  await writeFile(join(packages, "local/chart/1.0.0/lib.typ"), "#let chart = [chart]");
+  for (const [name, source] of Object.entries(PACKAGES)) {
+    const folder = join(packages, "local", name, "1.0.0");
+    await mkdir(folder, { recursive: true });
+    await writeFile(join(folder, "typst.toml"), packageManifest(`@local/${name}:1.0.0`));
+    await writeFile(join(folder, "lib.typ"), source);
+  }
   fonts = join(packages, "fonts");
   await mkdir(fonts);
   await cp(LIBERATION_FOLDER, fonts, { recursive: true });
@@ -56,107 +66,108 @@ const LACKING = { "a.typ": '#set text(font: "Libertine")\nGrüße an 山田' };
 const FAMILY_WARNING =
   'The service has no font family "Libertine", and the request brings none: Typst uses another font.';
 
-describe("render", () => {
-  it("and check note a bold font that the text needs and the project does not bring, --strict or not", async () => {
-    const font = withTables(await liberation("Regular"), { name: nameTable("Of The Project") });
-    const files = { "a.typ": '#set text(font: "Of The Project")\n= Title', "fonts/own.ttf": font };
-    for (const command of ["render", "check"]) {
-      const { stderr, exitCode } = await inProject(files, [command, "a.typ", "--strict"]);
-      expect(stderr).toContain('note: The request brings no bold font of the family "Of The Project": headings');
-      expect(exitCode).toBe(0);
-    }
-  });
+const own = async (family: string, more: Readonly<Record<string, Buffer>> = {}) =>
+  withTables(await liberation("Regular"), { name: nameTable(family), ...more });
+const svg = (content: string) => `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 200 40">${content}</svg>`;
 
-  const both = async (files: Readonly<Record<string, string | Buffer>>, ...more: readonly string[]) =>
-    Promise.all(["render", "check"].map((command) => inProject(files, [command, "a.typ", ...more])));
-  const own = async (family: string, more: Readonly<Record<string, Buffer>> = {}) =>
-    withTables(await liberation("Regular"), { name: nameTable(family), ...more });
-
-  it("and check name the fonts for web pages if a family is missing, and how to convert them", async () => {
-    const files = { "fonts/brand.woff2": "wOF2", "web/brand.WOFF": "wOFF" };
-    for (const { stderr, exitCode } of await both({ "a.typ": '#set text(font: "Brand")\nx', ...files }, "--strict")) {
-      expect(stderr).toMatch(/font family "brand"/i);
-      expect(stderr).toContain(
+/** What a project lacks, by what the request and the document show: render and check say all of it. */
+const LACKING_PROJECTS: readonly (readonly [what: string, files: ProjectFiles, said: readonly (string | RegExp)[]])[] =
+  [
+    [
+      "the request",
+      {
+        "a.typ": '#set text(font: ("Haldn Text", "Halden", "Of The Servce", "Odd", "Own"))\n#image("a.svg")',
+        "a.svg": svg('<foreignObject><p>x</p></foreignObject><text y="28" font-family="Nope, sans-serif">x</text>'),
+        "fonts/a.ttf": await own("Halden Text"),
+        "fonts/own.ttf": await own("Own"),
+        "fonts/own-wide.ttf": withTables(await doubledFont("x"), { name: nameTable("Own") }),
+        "fonts/brand.woff2": "wOF2",
+        "lib/odd.ttf": await own("Odd", { name: nameTable("Odd", { 6: null }) }),
+      },
+      [
+        /font family "haldn text".* Did you mean Halden Text\?\n/i,
+        /"halden".* Did you mean Halden Text\?\n/i,
+        /"of the servce".* Did you mean Of The Service\?\n/i,
+        /font family "odd"/i,
         "fonts/brand.woff2 is WOFF2, which Typst does not read. Convert it to TTF or OTF: fonttools ttLib fonts/brand.woff2 -o fonts/brand.ttf\n",
-      );
-      expect(stderr).toContain("web/brand.WOFF is WOFF, which");
-      expect(exitCode).toBe(4);
-    }
-    for (const { stderr } of await both({ "a.typ": '#set text(font: "Libertinus Serif")\nx', ...files })) {
-      expect(stderr).not.toContain("WOFF");
+        'a.svg has text in "Nope", which neither the service nor the request has: Typst uses another font.',
+        "a.svg: Typst does not draw the text in foreignObject.",
+      ],
+    ],
+    [
+      "the document",
+      {
+        "a.typ": '= Title\n\n山田 #text("\\u{f133}") नमस्ते سلام #image("a.svg")',
+        "a.svg": svg('<text y="28" font-size="24">川</text>'),
+      },
+      [
+        /3 characters of the document are empty boxes, .*田 \(U\+7530\)|No font of this machine has 山 \(U\+5C71\), 田 \(U\+7530\), 川 \(U\+5DDD\), first in a\.typ:3: /,
+        FONT_REMEDY,
+        /No icon font has .* \(U\+F133\), so Typst draws other signs of New Computer Modern/,
+        "No font for text has the letters of Devanagari, so Typst sets them in New Computer Modern Math",
+        "No font for text has the letters of Arabic, so Typst sets them in DejaVu Sans Mono",
+      ],
+    ],
+  ];
+
+describe("render and check, of PDFs and images, with --strict or not", () => {
+  it.each(LACKING_PROJECTS)("name what %s shows to be missing", async (_what, files, said) => {
+    for (const command of ["render", "check"]) {
+      const { stderr, exitCode } = await inProject(files, [command, "a.typ"]);
+      for (const sentence of said) expect(stderr).toMatch(sentence);
+      expect(exitCode).toBe(0);
+      for (const output of ["a.pdf", "a.png"]) {
+        const strict = await inProject(files, [command, "a.typ", "--strict", "-o", output]);
+        for (const sentence of said) expect(strict.stderr).toMatch(sentence);
+        expect(strict.exitCode).toBe(4);
+      }
     }
   });
 
-  it("and check say why a font is not there, though it names the family", async () => {
-    const font = await own("Odd", { name: nameTable("Odd", { 6: null }) });
-    for (const { stderr, exitCode } of await both(
-      { "a.typ": '#set text(font: "Odd")\nx', "lib/odd.ttf": font },
-      "--strict",
-    )) {
-      expect(stderr).toMatch(/font family "odd"/i);
-      expect(stderr).toContain(
-        "note: lib/odd.ttf has no PostScript name in its table of names (ID 6), so Typst never sees it",
-      );
-      expect(exitCode).toBe(4);
-    }
-  });
-
-  it("and check note fonts that Typst cannot tell apart, and draw the same one", async () => {
+  it("note, without an end of its own, fonts that Typst does not see or cannot tell apart, and draw the same one", async () => {
     const files = {
       "a.typ": '#set page(width: auto, height: auto, margin: 0pt)\n#set text(font: "Own")\nWide or narrow',
       "fonts/Own-Regular.ttf": await own("Own"),
       "fonts/OwnCondensed-Regular.ttf": withTables(await doubledFont("x"), { name: nameTable("Own Condensed") }),
+      "lib/odd.ttf": await own("Own", { name: nameTable("Own", { 6: null }) }),
     };
-    const runs = await both(files, "--strict", "-o", "a.png");
-    for (const { stderr, exitCode } of runs) {
+    const pages: Buffer[] = [];
+    for (const command of ["render", "check"]) {
+      const { folder, stderr, exitCode } = await inProject(files, [command, "a.typ", "--strict", "-o", "a.png"]);
       expect(stderr).toContain("note: fonts/Own-Regular.ttf and fonts/OwnCondensed-Regular.ttf are the same to Typst");
+      expect(stderr).toContain("note: lib/odd.ttf has no PostScript name in its table of names (ID 6), so Typst");
       expect(exitCode).toBe(0);
+      pages.push(await readFile(join(folder, "a.png")));
     }
-    const pages = await Promise.all(runs.map(({ folder }) => readFile(join(folder, "a.png"))));
     expect(pages[0]?.equals(pages[1] ?? Buffer.alloc(0))).toBe(true);
   });
 
-  it("and check name icons that a font of Typst draws otherwise", async () => {
-    const icon = '#text("\\u{f133}") 5 March';
-    for (const { stderr } of await both({ "a.typ": icon })) {
-      expect(stderr).toMatch(
-        /warning: No icon font has .* \(U\+F133\), so Typst draws other signs of New Computer Modern/,
-      );
-    }
-    for (const { exitCode } of await both({ "a.typ": icon }, "--strict")) expect(exitCode).toBe(4);
+  it("are silent if the service or the project has all of it", async () => {
+    const families = `"${LIBERATION_FAMILY}", "${LIBERATION_FAMILY.toUpperCase()}"`;
+    const files = {
+      "a.typ": `#set text(font: (${families}))\nΩ “quoted” é`,
+      "fonts/own.ttf": await liberation("Regular"),
+      "fonts/other.woff2": "wOF2",
+    };
+    expect((await inProject(files, ["render", "a.typ", "--strict"])).stderr).toMatch(/^a\.pdf: [0-9.]+ KiB\n$/);
+    expect((await inProject(files, ["check", "a.typ", "--strict"])).stderr).toBe("a.typ compiles.\n");
   });
+});
 
+describe("render", () => {
   it("and check leave out a font of their own choice that is over the limit, and send it if --files names it", async () => {
     const large = await own("Large", { junk: Buffer.alloc(1024 ** 2) });
     const files = { "a.typ": '#let name = "Large"\n#set text(font: "Lar" + "ge")\nx', "fonts/large.ttf": large };
     const why =
       /note: fonts\/large\.ttf \(1\.\d MiB\) is not sent, because a file of a request may have at most 1\.0 MiB: make a subset of the font, ask the operator to install it, or list it in \.renderignore\.\n/;
-    for (const { stderr, exitCode } of await both(files)) {
-      expect(stderr).toMatch(why);
-      expect(exitCode).toBe(0);
-    }
-    for (const { stderr, exitCode } of await both(files, "--files", "fonts")) {
-      expect(stderr).toContain("template_file_too_large");
-      expect(exitCode).toBe(4);
-    }
-  });
-
-  it("and check ask for the family that was meant: of the project, which is not sent, of the request and of the service", async () => {
-    const halden = withTables(await liberation("Regular"), { name: nameTable("Halden Text") });
-    const files = { "a.typ": '#set text(font: ("Haldn Text", "Halden", "Of The Servce"))\nx', "fonts/own.ttf": halden };
     for (const command of ["render", "check"]) {
-      const { stderr } = await inProject(files, [command, "a.typ"]);
-      expect(stderr).toMatch(/"haldn text".* Did you mean Halden Text\?\n/i);
-      expect(stderr).toMatch(/"halden".* Did you mean Halden Text\?\n/i);
-      expect(stderr).toMatch(/"of the servce".* Did you mean Of The Service\?\n/i);
+      const left = await inProject(files, [command, "a.typ"]);
+      expect(left.stderr).toMatch(why);
+      expect(left.exitCode).toBe(0);
+      const named = await inProject(files, [command, "a.typ", "--files", "fonts"]);
+      expect(named.stderr).toContain("template_file_too_large");
+      expect(named.exitCode).toBe(4);
     }
-  });
-
-  it("writes the document, and warns of what neither the service nor the project has", async () => {
-    const { folder, stderr, exitCode } = await inProject(LACKING, ["render", "a.typ"]);
-    expect(stderr).toContain(`warning: ${FAMILY_WARNING}\n`);
-    expect(exitCode).toBe(0);
-    await access(join(folder, "a.pdf"));
   });
 
   it("with --strict sends nothing, leaves no file and ends with 4", async () => {
@@ -166,13 +177,10 @@ describe("render", () => {
     expect((await readdir(folder)).filter((name) => !name.startsWith("."))).toEqual(["a.typ"]);
   });
 
-  it("is silent if the service or the project has all of it", async () => {
-    const families = `"${LIBERATION_FAMILY}", "${LIBERATION_FAMILY.toUpperCase()}"`;
-    const source = `#set text(font: (${families}))\nΩ “quoted” é`;
-    const files = { "a.typ": source, "fonts/own.ttf": await liberation("Regular") };
-    const { stderr, exitCode } = await inProject(files, ["render", "a.typ", "--strict"]);
-    expect(stderr).toMatch(/^a\.pdf: [0-9.]+ KiB\n$/);
-    expect(exitCode).toBe(0);
+  it("has its warnings in its JSON", async () => {
+    const { stdout } = await inProject(LACKING, ["render", "a.typ", "--json"]);
+    const boxes = expect.stringContaining("2 characters of the document are empty boxes");
+    expect(JSON.parse(stdout).warnings).toEqual([FAMILY_WARNING, boxes]);
   });
 
   it("of --each warns before anything is sent", async () => {
@@ -188,7 +196,7 @@ describe("render", () => {
   });
 
   it("compares no families if the service does not say what it has, and not at all with --strict", async () => {
-    const silent = await startSaying((response) => response.writeHead(404).end());
+    const silent = await startSaying({ status: 404 });
     const env = { SERVICE_URL: silent };
     const { stderr } = await inProject({ "a.typ": '#set text(font: "Libertine")\nx' }, ["render", "a.typ"], { env });
     expect(stderr).toMatch(/^a\.pdf: /);
@@ -203,55 +211,42 @@ describe("render", () => {
       [MAX_CAPABILITIES_BYTES, true],
       [MAX_CAPABILITIES_BYTES + 1, false],
     ] as const) {
-      const large = await startSaying((response) => response.end(body.padEnd(size)));
+      const large = await startSaying({ body: Buffer.from(body.padEnd(size)) });
       const { stderr } = await inProject(LACKING, ["render", "a.typ"], { env: { SERVICE_URL: large } });
       expect(stderr.includes(FAMILY_WARNING)).toBe(isRead);
     }
   });
 
   it("only revalidates by entity tag what a service has answered before", async () => {
-    const asked: (string | undefined)[] = [];
-    const origin = await startSaying((response, etag) => {
-      asked.push(etag);
-      if (etag === '"one"') return response.writeHead(304).end();
-      return response.writeHead(200, { ETag: '"one"' }).end(JSON.stringify(capabilitiesOf("0.15.1", [], [])));
+    const answers: PassingAnswer[] = [];
+    const { url } = await startTamperingProxy(service.edge.url, (answer) => {
+      if (answer.path === CAPABILITIES_PATH) answers.push(answer);
     });
-    const { folder } = await inProject(LACKING, ["render", "a.typ"], { env: { SERVICE_URL: origin } });
-    const again = await runCommand(folder, ["render", "a.typ"], { env: { SERVICE_URL: origin } });
+    const env = { SERVICE_URL: url.origin };
+    const { folder } = await inProject(LACKING, ["render", "a.typ"], { env });
+    const again = await runCommand(folder, ["render", "a.typ"], { env });
     expect(again.stderr).toContain(FAMILY_WARNING);
-    expect(asked).toEqual([undefined, '"one"']);
+    expect(answers.map(({ status }) => status)).toEqual([200, 304]);
   });
 });
 
 describe("an SVG image", () => {
-  const svg = (content: string) => `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 200 40">${content}</svg>`;
-  const SOURCE = { "a.typ": '#image("a.svg")', "each.typ": '#image("a.svg")#data.name' };
+  const SOURCE = { "a.typ": '#image("a.svg")#data', "d.jsonl": "1\n" };
   const family = svg('<text y="28" font-family="Nope, sans-serif">x</text>');
-  const foreign = svg(
-    '<foreignObject width="9" height="9"><p xmlns="http://www.w3.org/1999/xhtml">x</p></foreignObject>',
-  );
 
-  it.each([
-    [family, 'a.svg has text in "Nope", which neither the service nor the request has: Typst uses another font.'],
-    [foreign, "a.svg: Typst does not draw the text in foreignObject. Export it as PDF or PNG, or with plain text: "],
-  ])(
-    "gets a warning of render, its dry run, --each and check, which --strict refuses: %s",
-    async (content, warning) => {
-      const files = { ...SOURCE, "a.svg": content, "people.jsonl": '{"name": "Ada"}\n' };
-      const each = ["render", "each.typ", "--each", "people.jsonl", "-o", "{#}.pdf", "--overwrite"];
-      for (const args of [["render", "a.typ"], each, ["check", "a.typ"]]) {
-        const { stderr, exitCode } = await inProject(files, args);
-        expect(stderr).toContain(`warning: ${warning}`);
-        expect(exitCode).toBe(0);
-        const strict = await inProject(files, [...args, "--strict"]);
-        expect(strict.stderr).toContain(warning);
-        expect(strict.exitCode).toBe(4);
-      }
-      const strict = await inProject(files, ["render", "a.typ", "--dry-run", "--strict"]);
-      expect(strict.stderr).toContain(warning);
-      expect(strict.exitCode).toBe(4);
-    },
-  );
+  it("is named by --each and the dry run, too", async () => {
+    const each = ["render", "a.typ", "--each", "d.jsonl", "-o", "{#}.pdf"];
+    const files = { ...SOURCE, "a.svg": family };
+    expect(await inProject(files, each)).toMatchObject({
+      stderr: expect.stringContaining("warning: a.svg"),
+      exitCode: 0,
+    });
+    for (const args of [each, ["render", "a.typ", "--dry-run"]]) {
+      const { stderr, exitCode } = await inProject(files, [...args, "--strict"]);
+      expect(stderr).toContain('a.svg has text in "Nope"');
+      expect(exitCode).toBe(4);
+    }
+  });
 
   it("brings the font of the project that it names", async () => {
     const font = withTables(await liberation("Regular"), { name: nameTable("Nope") });
@@ -262,31 +257,9 @@ describe("an SVG image", () => {
       expect(exitCode).toBe(0);
     }
   });
-
-  it("is compared with this machine while the service cannot be reached", async () => {
-    const env = { SERVICE_URL: UNREACHABLE_URL };
-    const { stderr, exitCode } = await inProject({ ...SOURCE, "a.svg": family }, ["check", "a.typ", "--strict"], {
-      env,
-    });
-    expect(stderr).toContain('error: a.svg has text in "Nope", which neither this machine nor the request has');
-    expect(exitCode).toBe(4);
-  });
 });
 
 describe("check", () => {
-  it("warns of characters that no font has, with the line of the first one", async () => {
-    const files = { "a.typ": "= Title\n\n#data.name #emoji.rocket" };
-    const args = ["check", "a.typ", "--data", "d.json"];
-    const { stderr, exitCode } = await inProject({ ...files, "d.json": '{"name": "\\u5c71"}' }, args);
-    expect(stderr).toBe(
-      `warning: No font of this machine has 山 (U+5C71), 🚀 (U+1F680), first in a.typ:3: ${BOXES}\na.typ compiles, with warnings.\n`,
-    );
-    expect(exitCode).toBe(0);
-    const strict = await inProject({ "a.typ": "é “x” 山" }, ["check", "a.typ", "--strict"]);
-    expect(strict.stderr).toContain(`error: No font of this machine has 山 (U+5C71), first in a.typ:1: ${BOXES}`);
-    expect(strict.exitCode).toBe(4);
-  });
-
   it("notes what the service has and this machine lacks, and --strict does not count that", async () => {
     const files = { "a.typ": '#set text(font: "Of The Service")\nx' };
     const { stderr, exitCode } = await inProject(files, ["check", "a.typ", "--strict"]);
@@ -312,46 +285,15 @@ describe("check", () => {
     );
   });
 
-  it.each([
-    ["नमस्ते", "Devanagari", "New Computer Modern Math"],
-    ["سلام", "Arabic", "DejaVu Sans Mono"],
-  ])(
-    "warns of %s, which the font does not join, and fails with --strict, whatever the format",
-    async (text, script, font) => {
-      const warning = `No font for text has the letters of ${script}, so Typst sets them in ${font}`;
-      for (const format of ["pdf", "png"]) {
-        const args = ["check", "a.typ", "--format", format];
-        const lenient = await inProject({ "a.typ": text }, args);
-        expect(lenient.stderr).toContain(`warning: ${warning}`);
-        expect(lenient.exitCode).toBe(0);
-        const strict = await inProject({ "a.typ": text }, [...args, "--strict"]);
-        expect(strict.stderr).toContain(`error: ${warning}`);
-        expect(strict.exitCode).toBe(4);
-      }
-    },
-  );
-
   it("only notes a script for which the service has a font, whatever this machine has", async () => {
-    const document = JSON.stringify(capabilitiesOf("0.15.1", [], [], ["Deva", "Hani"]));
-    const env = { SERVICE_URL: await startSaying((response) => response.end(document)) };
+    const body = Buffer.from(JSON.stringify(capabilitiesOf("0.15.1", [], [], ["Deva", "Hani"])));
+    const env = { SERVICE_URL: await startSaying({ body }) };
     const { stderr, exitCode } = await inProject({ "a.typ": "नमस्ते 山" }, ["check", "a.typ", "--strict"], { env });
     expect(stderr).toContain("note: The service has fonts for Devanagari, but this machine does not: name a folder");
     expect(stderr).toContain("note: The service has fonts for Han, but this machine does not: name a folder");
     expect(exitCode).toBe(0);
     const partly = await inProject({ "a.typ": "山あ" }, ["check", "a.typ", "--strict"], { env });
     expect(partly.exitCode).toBe(4);
-  });
-
-  it("sees the characters of text in an SVG", async () => {
-    const svg =
-      '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 200 40"><text y="28" font-size="24">山田</text></svg>';
-    const { stderr, exitCode } = await inProject({ "a.typ": '#image("a.svg")', "a.svg": svg }, [
-      "check",
-      "a.typ",
-      "--strict",
-    ]);
-    expect(stderr).toContain(`error: No font of this machine has 山 (U+5C71), 田 (U+7530): ${BOXES}`);
-    expect(exitCode).toBe(4);
   });
 
   it("takes characters for private use for icons, which only their own font has", async () => {
@@ -395,11 +337,12 @@ describe("check", () => {
   });
 
   it("judges by this machine alone while the service cannot be reached", async () => {
-    const { stderr, exitCode } = await inProject(LACKING, ["check", "a.typ"], {
-      env: { SERVICE_URL: UNREACHABLE_URL },
-    });
+    const image = svg('<text y="28" font-family="Nope, sans-serif">x</text>');
+    const files = { "a.typ": `${LACKING["a.typ"]} #image("a.svg")`, "a.svg": image };
+    const { stderr, exitCode } = await inProject(files, ["check", "a.typ"], { env: { SERVICE_URL: UNREACHABLE_URL } });
     expect(stderr).toContain('warning: This machine has no font family "libertine": Typst uses another font.');
     expect(stderr).toContain("warning: No font of this machine has 山 (U+5C71), 田 (U+7530), first in a.typ:2:");
+    expect(stderr).toContain('warning: a.svg has text in "Nope", which neither this machine nor the request has');
     expect(exitCode).toBe(0);
   });
 
@@ -417,26 +360,118 @@ describe("check", () => {
   });
 });
 
-type Answer = (response: ServerResponse, etag: string | undefined) => unknown;
+const unseen = (family: string) => `The service has no font family "${family}", and the request brings none`;
+const NOT_KNOWN = "Which fonts the document asks for is not known";
+
+const ICON = '#import "@local/icon:1.0.0": phone\n#phone 0123';
+const COMPUTED = '#let f = "Comp" + "uted"\n#set text(font: f)\nx';
+
+describe("--strict names a family that no template shows", () => {
+  it.each([
+    ["of a package, in a PDF", ICON, "a.pdf", "font awesome 7 free"],
+    ["of a package, in a PNG", ICON, "a.png", "font awesome 7 free"],
+    ["of a package, in an SVG", ICON, "a.svg", "font awesome 7 free"],
+    ["of a package, in an archive", ICON, "a.zip", "font awesome 7 free"],
+    ["that is computed", COMPUTED, "a.pdf", "computed"],
+    ["of data", "#set text(font: data.font)\nx", "a.pdf", "of the data"],
+    ["of spread arguments", '#set text(..(("fo" + "nt"): "Spread"))\nx', "a.pdf", "spread"],
+    ["of code in a string", '#eval("[#set text(font: \\"Evaluated\\"); x]")', "a.pdf", "evaluated"],
+    ["of a header", '#set page(header: text(font: "Head" + "er")[x])\nx', "a.pdf", "header"],
+    ["of formulas", '#show math.equation: set text(font: "Eq" + "uation")\n$ x $', "a.pdf", "equation"],
+  ])("%s", async (_, source, output, family) => {
+    const files = { "a.typ": `${source}\n#let _ = data`, "d.json": '{"font": "Of the Data"}' };
+    const format = output.endsWith("zip") ? ["--format", "png"] : [];
+    const args = ["render", "a.typ", "-o", output, "-d", "d.json", ...format];
+    const { folder, stderr, exitCode } = await inProject(files, [...args, "--strict"]);
+    expect(stderr).toContain(unseen(family));
+    expect(stderr).toContain("Nothing was written, because of --strict.");
+    expect(exitCode).toBe(4);
+    expect(await readdir(folder)).not.toContain(output);
+    expect((await inProject(files, args)).exitCode).toBe(0);
+  });
+
+  it("and passes a document whose families are there, in the service or in the request", async () => {
+    const font = withTables(await liberation("Regular"), { name: nameTable("Of The Project") });
+    const files = {
+      "a.typ": `#import "@local/plain:1.0.0": plain\n#set text(font: "Of The " + "Project")\n#plain[x] \`code\`\n$ x $`,
+      "fonts/own.ttf": font,
+    };
+    for (const output of ["a.pdf", "a.png"]) {
+      const { stderr, exitCode } = await inProject(files, ["render", "a.typ", "-o", output, "--strict"]);
+      expect(stderr).toMatch(/^a\.(?:pdf|png): [0-9.]+ KiB\n$/);
+      expect(exitCode).toBe(0);
+    }
+  });
+
+  it("and does not pass a document of which nothing can be known", async () => {
+    const { stderr, exitCode } = await inProject({ "a.typ": `${ICON}\n/* open` }, ["render", "a.typ", "--strict"]);
+    expect(stderr).toContain(NOT_KNOWN);
+    expect(exitCode).toBe(4);
+  });
+
+  it("and leaves the error of a template to the render", async () => {
+    const { stderr, exitCode } = await inProject({ "a.typ": `${ICON}\n#panic()` }, ["render", "a.typ", "--strict"]);
+    expect(stderr).toContain("template_compile_failed");
+    expect(exitCode).toBe(4);
+  });
+
+  it("in each document of --each", async () => {
+    const files = {
+      "a.typ": "#set text(font: data.font)\nx",
+      "d.jsonl": '{"font": "Libertinus Serif"}\n{"font": "No"}\n',
+    };
+    const args = ["render", "a.typ", "--each", "d.jsonl", "-o", "out/{#}.pdf", "--strict"];
+    const { folder, stderr, exitCode } = await inProject(files, args);
+    expect(stderr).toContain(`line 2, out/2.pdf: ${unseen("no")}`);
+    expect(exitCode).toBe(8);
+    expect(await readdir(join(folder, "out"))).toEqual(["1.pdf"]);
+  });
+});
+
+describe("without --strict", () => {
+  it("a note says that families of packages are not known, where Typst's own font may stand for one", async () => {
+    for (const output of ["a.pdf", "a.svg"]) {
+      const { stderr, exitCode } = await inProject({ "a.typ": ICON }, ["render", "a.typ", "-o", output]);
+      expect(stderr).toContain(`note: ${NOT_KNOWN}`);
+      expect(exitCode).toBe(0);
+    }
+    const named = `#set text(font: "DejaVu Sans Mono")\n#import "@local/plain:1.0.0": plain\n#plain[x]`;
+    expect((await inProject({ "a.typ": named }, ["render", "a.typ"])).stderr).toMatch(/^a\.pdf: /);
+    expect((await inProject({ "a.typ": "x" }, ["render", "a.typ", "-o", "a.svg"])).stderr).toMatch(/^a\.svg: /);
+  });
+
+  it("--each says once what several documents lack, and of how many", async () => {
+    const files = { "a.typ": "#data", "d.jsonl": '"山"\n"x"\n"हिन्दी"\n"हिन्दी"\n' };
+    const { stderr, exitCode } = await inProject(files, ["render", "a.typ", "--each", "d.jsonl", "-o", "{#}.pdf"]);
+    expect(stderr).toContain("warning: In 1 document: One character of the document is an empty box, because");
+    expect(stderr).toContain("warning: In 2 documents: No font for text has the letters of Devanagari, so");
+    expect(stderr).toContain("4 of 4 documents rendered.");
+    expect(exitCode).toBe(0);
+  });
+});
+
+describe("characters without a font", () => {
+  it("are warned of before an image is rendered, if its texts or its data have them", async () => {
+    const uncovered = "warning: The templates or their data have text in Han, for which the service has no font";
+    const args = ["render", "a.typ", "-o", "a.svg", "-d", "d.json"];
+    expect((await inProject({ "a.typ": "#data", "d.json": '"\\u5c71"' }, args)).stderr).toContain(uncovered);
+    expect((await inProject({ "a.typ": "#data // 山", "d.json": '"é"' }, args)).stderr).toMatch(/^a\.svg: /);
+    const each = ["render", "a.typ", "--each", "d.jsonl", "-o", "{#}.png"];
+    expect((await inProject({ "a.typ": "#data", "d.jsonl": '"x"\n"山"\n' }, each)).stderr).toContain(uncovered);
+  });
+
+  it("are those of the page that is asked for", async () => {
+    const files = { "a.typ": "x\n#pagebreak()\n山" };
+    const page = (number: string) => ["render", "a.typ", "-o", "a.png", "--page", number, "--strict"];
+    expect((await inProject(files, page("1"))).exitCode).toBe(0);
+    expect((await inProject(files, page("2"))).exitCode).toBe(4);
+  });
+});
 
 /** The service with an answer of its own for its capabilities. */
-async function startSaying(answer: Answer): Promise<string> {
-  const server = createServer((request, response) => {
-    if (request.url === CAPABILITIES_PATH) {
-      answer(response, request.headers["if-none-match"]);
-      return;
-    }
-    void passOn(request, response);
+async function startSaying(change: Partial<PassingAnswer>): Promise<string> {
+  const { url } = await startTamperingProxy(service.edge.url, (answer) => {
+    if (answer.path === CAPABILITIES_PATH) Object.assign(answer, change);
   });
-  const { origin } = await listenOnLoopback(server);
-  onTestFinished(() => closeServer(server));
-  return origin;
-}
-
-async function passOn(request: IncomingMessage, response: ServerResponse): Promise<void> {
-  const { method = "GET", url: path = "/" } = request;
-  const body = method === "GET" ? {} : { body: new Uint8Array(Buffer.concat(await request.toArray())) };
-  const answered = await service.send(path, { method, headers: { "Content-Type": "application/json" }, ...body });
-  response.writeHead(answered.status, { "Content-Type": answered.headers.get("Content-Type") ?? "" });
-  response.end(Buffer.from(await answered.arrayBuffer()));
+  return url.origin;
 }
