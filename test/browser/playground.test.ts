@@ -59,7 +59,9 @@ describe("rendering", () => {
     await expectAccessible(page);
   });
 
-  it("lists the entries of an archive, shows each page and offers each as a file", async ({ page }) => {
+  it("lists the entries of an archive, offers each as a file and shows an SVG as a picture, never as a part of the page", async ({
+    page,
+  }) => {
     await chooseExample(page, "Slides");
     await render(page);
     const entries = page.locator(".entries li");
@@ -68,17 +70,10 @@ describe("rendering", () => {
     await page.getByRole("button", { name: "page-03.svg" }).click();
     const picture = page.getByAltText("The rendered file page-03.svg");
     await expect.poll(() => picture.evaluate((image: HTMLImageElement) => image.naturalWidth)).toBeGreaterThan(100);
+    expect(await page.locator("#result svg").count()).toBe(0);
     const { content } = await downloadBy(page, () => page.getByRole("link", { name: "Download page-03.svg" }).click());
     expect(content.toString()).toMatch(/^<svg/);
     await expectAccessible(page);
-  });
-
-  it("shows an SVG as a picture and never as a part of the page", async ({ page }) => {
-    await writeTemplate(page, '#set page(width: 60mm, height: 30mm)\nHello #link("https://example.com")[there]');
-    await page.getByRole("radio", { name: "SVG" }).check();
-    await render(page);
-    await page.locator(".sheet img").waitFor();
-    expect(await page.locator("#result svg").count()).toBe(0);
   });
 
   it("can be cancelled, and the next render works", async ({ page }) => {
@@ -126,15 +121,6 @@ describe("validation", () => {
     expect(await page.locator(".cm-lintRange-error").textContent()).toBe("1e999");
     expect(await tab(page, /Data/).textContent()).toContain("1");
     await expectAccessible(page);
-  });
-
-  it("uses the limits of the deployment", async ({ page }) => {
-    const add = async () => {
-      await addFiles(page, { "big.bin": Buffer.alloc(50_001, 255), "small.bin": Buffer.alloc(50_000, 255) });
-      return page.locator("#files-notice").textContent();
-    };
-    // The page fetches the limits when the viewer is loaded. Until then it accepts both.
-    await expect.poll(add).toContain("1 file added. big.bin was not added");
   });
 
   it("accepts files by picker and by drop, and gives a file with a wrong path a better one", async ({ page }) => {
@@ -550,33 +536,33 @@ describe("the result", () => {
     expect(await warnings.count()).toBe(0);
   });
 
-  it("names families and foreignObject of an SVG image", async ({ page }) => {
-    const content =
-      '<text font-family="Nope">x</text><foreignObject><p xmlns="http://www.w3.org/1999/xhtml">x</p></foreignObject>';
-    await addFiles(page, { "a.svg": `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9">${content}</svg>` });
-    await renderTemplate(page, '#image("a.svg")');
-    await expect
-      .poll(() => page.locator("#result-warnings li").allTextContents())
-      .toEqual([
-        expect.stringContaining("a.svg: Typst does not draw the text in foreignObject."),
-        expect.stringContaining('a.svg has text in "Nope", which neither the service nor the request has'),
-      ]);
-  });
-
-  it("names characters without a font and scripts in a font for formulas, of an image by the scripts of the service", async ({
+  it("names what it lacks: characters, scripts and, of images, families; of an image, by the scripts of the service", async ({
     page,
   }) => {
     const warnings = page.locator("#result-warnings li");
-    await renderTemplate(page, "Grüße 山田 नमस्ते");
-    await expect.poll(() => warnings.count()).toBe(2);
-    const [boxes, misplaced] = await warnings.allTextContents();
-    expect(boxes).toContain("2 characters of the document are empty boxes");
-    expect(misplaced).toContain("letters of Devanagari, so Typst sets them in New Computer Modern Math");
+    const content =
+      '<text font-family="Nope">x</text><foreignObject><p xmlns="http://www.w3.org/1999/xhtml">x</p></foreignObject>';
+    await addFiles(page, { "a.svg": `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9">${content}</svg>` });
+    const ofImage = [
+      expect.stringContaining("a.svg: Typst does not draw the text in foreignObject."),
+      expect.stringContaining('a.svg has text in "Nope", which neither the service nor the request has'),
+    ];
+    await renderTemplate(page, 'Grüße 山田 नमस्ते #image("a.svg")');
+    await expect
+      .poll(() => warnings.allTextContents())
+      .toEqual([
+        ...ofImage,
+        expect.stringContaining("2 characters of the document are empty boxes"),
+        expect.stringContaining("letters of Devanagari, so Typst sets them in New Computer Modern Math"),
+      ]);
     await page.getByRole("radio", { name: "SVG" }).check();
     await render(page);
     await expect
       .poll(() => warnings.allTextContents())
-      .toEqual([expect.stringContaining("have text in Han and Devanagari, for which the service has no font")]);
+      .toEqual([
+        ...ofImage,
+        expect.stringContaining("have text in Han and Devanagari, for which the service has no font"),
+      ]);
   });
 });
 
