@@ -28,6 +28,8 @@ export interface Subject {
 
 const MAX_SHOWN_VALUES = 8;
 const MAX_SHOWN_LENGTH = 60;
+/** Without a comma before "or". */
+const ALTERNATIVES = new Intl.ListFormat("en-GB", { type: "disjunction" });
 
 const TYPES: { readonly [type: string]: string } = {
   integer: "a whole number",
@@ -237,7 +239,7 @@ function describeUnfit(failure: Failure, subject: Subject): string {
 }
 
 function describeWrongType(types: readonly string[], instance: JsonNode, subject: Subject): string {
-  const wanted = joinWords(types.map((type) => TYPES[type] ?? `a ${type}`));
+  const wanted = ALTERNATIVES.format(types.map((type) => TYPES[type] ?? `a ${type}`));
   return `must be ${wanted}, not ${shownValue(instance, subject)}${typeHint(types, instance)}`;
 }
 
@@ -257,7 +259,7 @@ function typeHint(types: readonly string[], instance: JsonNode): string {
 function describeWrongValue(values: readonly string[], instance: JsonNode, subject: Subject): Description {
   const shown = values.slice(0, MAX_SHOWN_VALUES).map(shorten);
   const more = values.length - shown.length;
-  const wanted = more > 0 ? `one of ${shown.join(", ")} and ${more} more` : joinWords(shown);
+  const wanted = more > 0 ? `one of ${shown.join(", ")} and ${more} more` : ALTERNATIVES.format(shown);
   const texts = () => values.flatMap((value) => (value.startsWith('"') ? [String(JSON.parse(value))] : []));
   const message = `must be ${wanted}, not ${shownValue(instance, subject)}`;
   if (instance.type !== "string" || values.length === 1) return { message };
@@ -288,11 +290,6 @@ function parentSchema({ location }: Failure, subject: Subject): unknown {
 
 function countInWords(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? "" : "s"}`;
-}
-
-function joinWords(words: readonly string[]): string {
-  const head = words.slice(0, -1).join(", ");
-  return head === "" ? words.join("") : `${head} or ${words.at(-1)}`;
 }
 
 function quote(text: string): string {

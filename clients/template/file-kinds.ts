@@ -36,7 +36,7 @@ const TEXTS_WITH_NAMES = setOf(
   LISTS,
 );
 /** Texts that a document may show. */
-const TEXTS = setOf(TEXTS_WITH_NAMES.has("txt") ? [...TEXTS_WITH_NAMES] : [], ["typ", "md", "bib", "svg"]);
+const TEXTS = setOf([...TEXTS_WITH_NAMES], ["typ", "md", "bib", "svg"]);
 /** No secrets: programs make them in folders that are ignored. */
 const PICTURES_OR_SOURCES = setOf(
   IMAGES.filter((one) => one !== "pdf"),
