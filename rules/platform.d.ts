@@ -7,7 +7,7 @@ declare class TextEncoder {
 }
 
 declare class TextDecoder {
-  constructor(encoding: string);
+  constructor(encoding: string, options?: { readonly fatal: boolean; readonly ignoreBOM: boolean });
   decode(input: Uint8Array): string;
 }
 

@@ -4,10 +4,11 @@
  * copied: the backend writes `source`, files and `data` directly from the spans.
  */
 import { type DataErrorList, type DataErrorType, MAX_DATA_DEPTH, pathsAt, validateData } from "./data-rules.ts";
-import { isValidKey, KEY_RULES, SeenKeys, validateFileSet } from "./files-rules.ts";
+import { isValidKey, KEY_RULES, validateFileSet } from "./files-rules.ts";
 import { type Base64Mistake, base64DecodedSize, base64Mistake } from "./json/base64.ts";
 import { JsonCursor, type JsonKind } from "./json/cursor.ts";
 import { decodeJsonString, findName, type StringSpan } from "./json/string.ts";
+import { isUtf8 } from "./json/utf8.ts";
 import { type Limits, MAX_KEYS } from "./limits.ts";
 import { DEFAULT_OUTPUT, type Output } from "./output-options.ts";
 import { readOutput } from "./output-reader.ts";
@@ -131,7 +132,7 @@ class RequestReader {
     if (cursor.isMalformed) {
       return problem("invalid_request", `The body is not valid JSON: syntax error at byte ${cursor.malformedAt}.`, {});
     }
-    if (!cursor.isUtf8) {
+    if (!isUtf8(this.#body)) {
       return problem("invalid_request", "The body is not valid JSON: it is not UTF-8.", {});
     }
     const keys = this.#files.map(({ key }) => key);
@@ -192,18 +193,19 @@ class RequestReader {
   #readFiles(): void {
     const cursor = this.#cursor;
     if (!this.#expectObject(["files"])) return;
-    // Further keys are not remembered, so that memory is bounded: no deployment accepts a request with this many files.
     const maxFiles = this.#limits.effective_max_files;
-    const seen = new SeenKeys();
+    const seen = new Set<string>();
     for (let more = cursor.enterObject(); more; more = cursor.nextMember()) {
       const key = decodeJsonString(cursor.body, cursor.stringSpan(), KEY_RULES.max_key_length + 1);
       const isValid = isValidKey(key);
       if (!isValid) {
         this.#errors.addInvalidKey(key);
-      } else if (seen.has(key)) {
-        this.#skipDuplicate(["files", key]);
-        continue;
-      } else if (seen.size < MAX_KEYS) {
+      } else if (this.#fileCount <= MAX_KEYS) {
+        // Past that, keys are only counted, so that a million take little memory and time: nobody accepts so many.
+        if (seen.has(key)) {
+          this.#skipDuplicate(["files", key]);
+          continue;
+        }
         seen.add(key);
       }
       this.#fileCount++;

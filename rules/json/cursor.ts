@@ -6,7 +6,7 @@
  */
 import { isReadByTypst, MAX_SAFE_INTEGER_DIGITS } from "./number.ts";
 import { hexDigit, type StringSpan } from "./string.ts";
-import { type AlignedWords, alignedWords, passUtf8, specialBytes } from "./utf8.ts";
+import { type AlignedWords, alignedWords, hasSpecialByte } from "./utf8.ts";
 
 const QUOTE = 0x22;
 const COMMA = 0x2c;
@@ -23,17 +23,13 @@ const ZERO = 0x30;
 const LOWER_E = 0x65;
 const LOWER_U = 0x75;
 const SPACE = 0x20;
-const FIRST_PRINTABLE = SPACE;
-const FIRST_NOT_ASCII = 0x80;
 
 const IS_SIMPLE_ESCAPE = new Uint8Array(256);
 for (const letter of '"\\/bfnrt') IS_SIMPLE_ESCAPE[letter.charCodeAt(0)] = 1;
 
-/** ASCII characters that stand for themselves in a string. 0 is not one: it also stands for the end of the body. */
-const IS_PLAIN = new Uint8Array(256);
-for (let code = FIRST_PRINTABLE; code < FIRST_NOT_ASCII; code++) {
-  if (code !== QUOTE && code !== BACKSLASH) IS_PLAIN[code] = 1;
-}
+/** Bytes of what stands for itself in a string. 0 is not one: it also stands for the end of the body. */
+const IS_PLAIN = new Uint8Array(256).fill(1, SPACE);
+for (const code of [QUOTE, BACKSLASH]) IS_PLAIN[code] = 0;
 
 const SHORT_STRING_BYTES = 12;
 
@@ -61,10 +57,6 @@ function escapeSize(kind: number): number {
 
 function isDigit(byte: number): boolean {
   return (byte ^ ZERO) < 10;
-}
-
-function isPlainAscii(word: number): boolean {
-  return (specialBytes(word) | (word & 0x80808080)) === 0;
 }
 
 export type JsonKind = "object" | "array" | "string" | "number" | "boolean" | "null";
@@ -121,9 +113,6 @@ export class JsonCursor {
   stringSize = 0;
   stringHasEscapes = false;
   stringHasLoneSurrogates = false;
-
-  /** Whether the strings read so far are UTF-8. Outside of strings, JSON is ASCII. */
-  isUtf8 = true;
 
   readonly #words: AlignedWords;
   readonly #stack = new ContainerStack();
@@ -351,8 +340,7 @@ export class JsonCursor {
     const shortEnd = from + SHORT_STRING_BYTES;
     let at = from;
     while (at < shortEnd && IS_PLAIN[body[at] ?? 0] === 1) at++;
-    if (at < shortEnd) return (body[at] ?? 0) < FIRST_NOT_ASCII ? at : this.#skipText(at);
-    return this.#skipPlainWords(at);
+    return at < shortEnd ? at : this.#skipPlainWords(at);
   }
 
   #skipPlainWords(from: number): number {
@@ -363,22 +351,13 @@ export class JsonCursor {
     for (;;) {
       // Byte by byte up to the next word, and through the word in which the search by words stopped.
       do {
-        const byte = body[at] ?? 0;
-        if (IS_PLAIN[byte] !== 1) return byte < FIRST_NOT_ASCII ? at : this.#skipText(at);
+        if (IS_PLAIN[body[at] ?? 0] !== 1) return at;
         at++;
       } while (((at - wordsStart) & 3) !== 0);
       let index = (at - wordsStart) >> 2;
-      while (index < wordCount && isPlainAscii(words[index] ?? 0)) index++;
+      while (index < wordCount && !hasSpecialByte(words[index] ?? 0)) index++;
       at = wordsStart + (index << 2);
     }
-  }
-
-  /** As `#skipPlainBytes`, beginning at a character that is not ASCII. */
-  #skipText(from: number): number {
-    const end = passUtf8(this.body, this.#words, from);
-    if (end >= 0) return end;
-    this.isUtf8 = false;
-    return ~end;
   }
 
   #readEscape(at: number): number {
