@@ -1,4 +1,4 @@
-/** The field errors of a request: number, prose and code. Which and in which order: render-request.property. */
+/** The prose of the field errors of a request. Which there are, in which order and with which code: render-request.property. */
 import { describe, expect, it } from "vitest";
 import { DEFAULT_LIMITS } from "../../rules/limits.ts";
 import { parseRenderRequest } from "../../rules/render-request.ts";
@@ -54,44 +54,6 @@ it("data may nest a million containers without harm, and is rejected", () => {
   const problem = problemOf(`{"source":"a","data":${nested(1_000_000)}}`);
   expect(problem?.code).toBe("invalid_request");
   expect(errorsOf(problem)).toHaveLength(1);
-});
-
-describe("the list of errors", () => {
-  const fields = (count: number) =>
-    Object.fromEntries(Array.from({ length: count }, (_, index) => [`x${index}`, index]));
-
-  it("holds the first 20, with errors_total if there are more", () => {
-    const twenty = Array.from({ length: 20 }, (_, index) => `x${index}: unknown_field`);
-    const atLimit = problemOf({ source: "a", ...fields(20) });
-    const past = problemOf({ source: "a", ...fields(21) });
-    expect([errorsOf(atLimit), errorsOf(past)]).toEqual([twenty, twenty]);
-    expect(atLimit?.context).not.toHaveProperty("errors_total");
-    expect(past?.context).toMatchObject({ errors_total: 21 });
-  });
-
-  it("counts errors of data beyond the 20th together with the fields after them", () => {
-    const problem = problemOf({ data: Array(25).fill("\ud800"), files: { "..": {} } });
-    expect(problem?.context).toMatchObject({ errors_total: 25 + 3 + 1 });
-    expect(errorsOf(problem).at(-1)).toBe("data.19: lone_surrogate");
-  });
-});
-
-/** One error of each kind, in the order that decides on the code. */
-const RANKED: readonly [code: string, part: Record<string, unknown>][] = [
-  ["invalid_request", { extra: 1 }],
-  ["unsupported_format", { output: { format: "html" } }],
-  ["invalid_template_path", { files: { "..": TEXT_FILE } }],
-  ["invalid_file_data", { source: "\ud800" }],
-];
-
-it.each(
-  RANKED.flatMap(([code, part], index) =>
-    RANKED.slice(index).map(([other, otherPart]) => [code, other, { source: "a", ...part, ...otherPart }] as const),
-  ),
-)("the code of a request is %s when there is %s too, whichever comes first", (code, other, request) => {
-  expect(errorsOf(problemOf(request))).toHaveLength(code === other ? 1 : 2);
-  expect(problemOf(request)?.code).toBe(code);
-  expect(problemOf(Object.fromEntries(Object.entries(request).toReversed()))?.code).toBe(code);
 });
 
 it("the code of a request is that of an error past the 20th, when it ranks higher", () => {

@@ -1,6 +1,6 @@
 /**
- * Generators of request bodies: valid ones, wild ones with errors anywhere, mutated ones, and the limits to validate them
- * by. They make JSON text, not values, because the parser must handle every spelling of a value.
+ * Generators of request bodies: with errors anywhere or none, mutated ones, and the limits to validate them by. They make
+ * JSON text, not values, because the parser must handle every spelling of a value.
  */
 import fc, { type Arbitrary } from "fast-check";
 import { LIMIT_SETTINGS, type Limits, publishedLimits } from "../../../rules/limits.ts";
@@ -14,9 +14,9 @@ function weighted<T>(...choices: readonly (readonly [weight: number, arbitrary: 
   return fc.oneof(...choices.map(([weight, arbitrary]) => ({ weight, arbitrary })));
 }
 
-/** What is valid; where requests are wild, a third of the time something else. */
-function usually(isWild: boolean, valid: Text, ...others: readonly Text[]): Text {
-  return isWild ? weighted([2, valid], [1, fc.oneof(...others)]) : valid;
+/** What is valid, and now and then something else. */
+function usually(valid: Text, ...others: readonly Text[]): Text {
+  return weighted([24, valid], [1, fc.oneof(...others)]);
 }
 
 const oneOf = fc.constantFrom<string[]>;
@@ -81,6 +81,13 @@ function objectOf(members: Arbitrary<readonly Member[]>): Text {
     const texts = list.map(([key, value]) => `${before}${written(key, chosen)}${after}:${before}${value}${after}`);
     return `{${texts.join(",")}${before}}`;
   });
+}
+
+/** An object of these members, without those that are null, in any order, and rarely with another one. */
+function objectInAnyOrder(members: readonly Arbitrary<Member | null>[], other: Arbitrary<Member>): Text {
+  const rare = weighted<Member | null>([24, fc.constant(null)], [1, other]);
+  const given = fc.tuple(...members, rare).map((list) => list.filter((member) => member !== null));
+  return objectOf(given.chain((list) => fc.shuffledSubarray(list, { minLength: list.length })));
 }
 
 function arrayOf(items: Arbitrary<readonly string[]>): Text {
@@ -211,12 +218,15 @@ const deepValueText = fc
     return `[${[sibling, ...Array<string>(count).fill(deep), sibling].join(",")}]`;
   });
 
-function dataText(isWild: boolean): Text {
-  if (!isWild) return valueText(stringOf(encodableText), memberName);
-  const manyErrors = arrayOf(fc.array(stringOf(brokenText), { minLength: 30, maxLength: 60 }));
-  const dates = arrayOf(fc.array(fc.oneof(dateObjectText, wildScalar), { maxLength: 4 }));
-  return weighted([6, wildValueText], [2, deepValueText], [2, dates], [1, manyErrors]);
-}
+const manyErrors = arrayOf(fc.array(stringOf(brokenText), { minLength: 30, maxLength: 60 }));
+const datesText = arrayOf(fc.array(fc.oneof(dateObjectText, wildScalar), { maxLength: 4 }));
+const dataText = weighted(
+  [10, valueText(stringOf(encodableText), memberName)],
+  [3, wildValueText],
+  [2, deepValueText],
+  [2, datesText],
+  [1, manyErrors],
+);
 
 // The fields of a request
 
@@ -254,28 +264,25 @@ export const base64Text: Text = weighted(
   [1, fc.string({ unit: oneOf(..."AQ==/-_ \n", "é", "\ud800", "\u0141"), maxLength: 8 })],
 );
 
-const inAnyOrder = (...members: readonly Arbitrary<Member>[]) =>
-  fc.tuple(...members).chain((list) => fc.shuffledSubarray(list, { minLength: list.length }));
-
-const validFile = (encoding: string, content: Text) =>
-  objectOf(inAnyOrder(field("encoding", quoted(encoding)), field("content", stringOf(content))));
-
-function fileText(isWild: boolean): Text {
-  const valid = fc.oneof(validFile("text", encodableText), validFile("base64", goodBase64Text));
-  const otherFields = fc.tuple(oneOf("encoding", "content", "name", "\ud800"), wildScalar);
-  const members = weighted(
-    [5, field("encoding", stringOf(oneOf("text", "base64", "base64", "TEXT", "")))],
-    [5, field("content", stringOf(fc.oneof(base64Text, brokenText)))],
-    [1, otherFields],
+const validKey = oneOf("main.typ", "b", "lib/x.typ", "a/b", "assets/logo.png");
+const otherFileField = fc.tuple(oneOf("encoding", "content", "name", "\ud800"), wildScalar);
+const fileWith = (encoding: string, content: Text, ...others: readonly Text[]) =>
+  objectInAnyOrder(
+    [
+      fc.option(
+        field("encoding", usually(quoted(encoding), stringOf(oneOf("text", "base64", "TEXT", "")), wildScalar)),
+        {
+          freq: 20,
+        },
+      ),
+      fc.option(field("content", usually(stringOf(content), ...others.map(stringOf), wildScalar)), { freq: 20 }),
+    ],
+    otherFileField,
   );
-  const badContent = fc.oneof(validFile("text", brokenText), validFile("base64", base64Text));
-  return usually(isWild, valid, badContent, objectOf(fc.array(members, { maxLength: 4 })), wildScalar);
-}
-
-function filesText(isWild: boolean): Text {
-  const key = weighted([isWild ? 1 : 4, oneOf("main.typ", "b", "lib/x.typ", "a/b", "assets/logo.png")], [1, keyText]);
-  return objectOf(fc.array(fc.tuple(key, fileText(isWild)), { maxLength: 5 }));
-}
+const fileText = fc.oneof(fileWith("text", encodableText, brokenText), fileWith("base64", goodBase64Text, base64Text));
+const filesText = objectOf(
+  fc.array(fc.tuple(weighted([4, validKey], [1, keyText]), usually(fileText, wildScalar)), { maxLength: 5 }),
+);
 
 const selectionText = weighted(
   [4, integer(1, 12).map(String)],
@@ -301,77 +308,47 @@ const filenameText = stringOf(
   weighted([4, encodableText], [1, brokenText], [1, integer(4090, 4100).map((n) => `${"n".repeat(n - 1)}\u{1f600}`)]),
 );
 
-function outputText(isWild: boolean): Text {
-  const wildStandards = fc.oneof(quoted(...STANDARD_NAMES, "a-5", "UA-1"), wildScalar);
-  const fields: Readonly<Record<string, Text>> = {
-    filename: usually(isWild, orNull(filenameText), wildScalar),
-    version: usually(isWild, orNull(quoted("1.4", "1.7", "2.0")), quoted("1.3"), wildScalar),
-    standards: usually(
-      isWild,
-      arrayOf(fc.array(quoted(...STANDARD_NAMES), { maxLength: 2 })),
-      ...[arrayOf(fc.array(wildStandards, { maxLength: 4 })), wildScalar],
-    ),
-    pages: usually(isWild, orNull(stringOf(pagesText)), stringOf(wildPages), stringOf(wildPages), wildScalar),
-    page: usually(isWild, orNull(integerText), wildNumber, wildScalar),
-    archive: usually(isWild, orNull(quoted("zip")), quoted("tar"), wildScalar),
-    ppi: usually(isWild, integerText, wildNumber, wildScalar),
-  };
-  const valid = oneOf(...OUTPUT_RULES.formats).chain((format) => {
-    const own = OUTPUT_RULES.fields[format]?.filter((name) => name !== "format") ?? [];
-    const members = own.map((name) => fc.option(field(name, fields[name] ?? wildScalar), { freq: 3 }));
-    const named = format === "pdf" ? fc.option(field("format", quoted("pdf"))) : field("format", quoted(format));
-    return objectOf(fc.tuple(named, ...members).map((list) => list.filter((member) => member !== null)));
-  });
-  const anyMember = fc.oneof(
-    ...Object.entries(fields).map(([name, value]) => field(name, value)),
-    ...[1, 2].map(() => field("format", quoted("pdf", "png", "svg", "PDF", "html"))),
-    fc.tuple(oneOf("colour", "", "Format", "format", "\udfff"), wildScalar),
-  );
-  const wild = fc.uniqueArray(anyMember, { maxLength: 5, selector: ([key]) => key });
-  return usually(isWild, valid, objectOf(wild), objectOf(fc.array(anyMember, { maxLength: 5 })), wildScalar);
-}
+const wildStandards = fc.oneof(quoted(...STANDARD_NAMES, "a-5", "UA-1"), wildScalar);
+const OUTPUT_FIELDS: Readonly<Record<string, Text>> = {
+  filename: usually(orNull(filenameText), wildScalar),
+  version: usually(orNull(quoted("1.4", "1.7", "2.0")), quoted("1.3"), wildScalar),
+  standards: usually(
+    arrayOf(fc.array(quoted(...STANDARD_NAMES), { maxLength: 2 })),
+    arrayOf(fc.array(wildStandards, { maxLength: 4 })),
+    wildScalar,
+  ),
+  pages: weighted([4, orNull(stringOf(pagesText))], [2, stringOf(wildPages)], [1, wildScalar]),
+  page: usually(orNull(integerText), wildNumber, wildScalar),
+  archive: usually(orNull(quoted("zip")), quoted("tar"), wildScalar),
+  ppi: weighted([3, integerText], [1, wildNumber]),
+};
+const otherOutputField = fc.oneof(
+  ...Object.entries(OUTPUT_FIELDS).map(([name, value]) => field(name, value)),
+  field("format", quoted("pdf", "png", "svg", "PDF", "html")),
+  fc.tuple(oneOf("colour", "", "Format", "\udfff"), wildScalar),
+);
+const outputText = oneOf(...OUTPUT_RULES.formats).chain((format) => {
+  const own = OUTPUT_RULES.fields[format]?.filter((name) => name !== "format") ?? [];
+  const members = own.map((name) => fc.option(field(name, OUTPUT_FIELDS[name] ?? wildScalar), { freq: 3 }));
+  const named = field("format", usually(quoted(format), quoted("PDF", "html"), wildScalar));
+  return objectInAnyOrder([format === "pdf" ? fc.option(named) : named, ...members], otherOutputField);
+});
 
 // Requests
 
 const sourceText = stringOf(fc.string({ unit: oneOf(...AWKWARD_UNITS), minLength: 1, maxLength: 14 }));
-
-type Part = "source" | "files" | "data" | "output" | "more";
-
-/** A request of which these parts are wild, and the others valid. */
-function requestWith(...wildParts: readonly Part[]): Text {
-  const isWild = (part: Part) => wildParts.includes(part);
-  const more = fc.tuple(oneOf("source", "files", "data", "output", "Source", "\ud83d"), wildScalar);
-  const optional = [
-    field("files", usually(isWild("files"), filesText(isWild("files")), wildScalar, filesText(true))),
-    field("data", dataText(isWild("data"))),
-    field("output", outputText(isWild("output"))),
-  ].map((member) => fc.option(member, { freq: 2 }));
-  const source = usually(isWild("source"), sourceText, stringOf(brokenText), wildScalar);
-  const members = fc
-    .tuple(
-      fc.option(field("source", source), { freq: 40 }),
-      fc.option(isWild("more") ? more : fc.constant(null), { freq: 1 }),
-      ...optional,
-    )
-    .chain((list) => {
-      const given = list.filter((member) => member !== null);
-      return fc.shuffledSubarray(given, { minLength: given.length });
-    });
-  return fc.tuple(whitespace, objectOf(members), whitespace).map((parts) => parts.join(""));
-}
-
-/** Requests whose fields are valid: they can only break a set rule, a size limit or an output rule. */
-export const tidyRequest: Text = requestWith();
-/** Requests with errors anywhere, often more than 20. */
-export const wildRequest: Text = requestWith("source", "files", "data", "output", "more");
+const optional = [
+  field("files", usually(filesText, wildScalar)),
+  field("data", dataText),
+  field("output", usually(outputText, wildScalar)),
+].map((member) => fc.option(member, { freq: 2 }));
+const source = fc.option(field("source", usually(sourceText, stringOf(brokenText), wildScalar)), { freq: 40 });
+const otherField = fc.tuple(oneOf("source", "files", "data", "output", "Source", "\ud83d"), wildScalar);
 
 /** The JSON text of a request, or rarely of another value. */
-const requestText = weighted(
-  [8, tidyRequest],
-  [8, fc.oneof(requestWith("files"), requestWith("output"), requestWith("data"))],
-  [8, wildRequest],
-  [1, wildValueText],
-);
+export const requestText: Text = fc
+  .tuple(whitespace, usually(objectInAnyOrder([source, ...optional], otherField), wildValueText), whitespace)
+  .map((parts) => parts.join(""));
 
 /** The bytes of a request at some offset in a buffer. */
 export const requestBody: Arbitrary<Uint8Array> = fc
