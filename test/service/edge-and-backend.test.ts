@@ -5,9 +5,9 @@ import { expectProblem } from "../support/problems.ts";
 import { readDisposition } from "../support/readers/content-disposition.ts";
 import { parseMetrics, sampleValue } from "../support/readers/metrics-text.ts";
 import { readPdf } from "../support/readers/pdf-reader.ts";
-import { startFaultyLink } from "../support/service/faulty-link.ts";
 import { backendRenderHead, declared, RawConnection, renderRequest } from "../support/service/raw-connection.ts";
 import { EDGE_PLATFORMS } from "../support/service/service-parts.ts";
+import { startSlowLink } from "../support/service/slow-link.ts";
 import { type SharedService, sharedService, startTestService } from "../support/service/test-service.ts";
 
 const BODY = '{"source":"x"}';
@@ -85,7 +85,7 @@ it("a POST on an idle connection is answered shortly before its end is announced
     { url: edge.url, request: renderRequest(BODY) },
     { url: backend.url, request: backendRenderHead(declared(BODY.length)) + BODY },
   ].map(async ({ url, request }) => {
-    const link = await startFaultyLink(Number(url.port), { delayMilliseconds: 400 });
+    const link = await startSlowLink(Number(url.port), { delayMilliseconds: 400 });
     onTestFinished(link.stop);
     return lastMomentStatuses(link.url, request);
   });

@@ -10,9 +10,9 @@ import { ENDLESS, NO_TIME_LIMIT } from "../../support/backend/bombs.ts";
 import { listenOnLoopback } from "../../support/loopback-server.ts";
 import { metricsAt, sampleValue } from "../../support/readers/metrics-text.ts";
 import { bodyOfSize, startEdges, startOneEdge } from "../../support/service/edge-stage.ts";
-import { startFaultyLink } from "../../support/service/faulty-link.ts";
 import { sendWithoutReading } from "../../support/service/raw-connection.ts";
 import { EDGE_PLATFORMS } from "../../support/service/service-parts.ts";
+import { startSlowLink } from "../../support/service/slow-link.ts";
 import { clientOf, startBackendAlone } from "../../support/service/test-service.ts";
 import { UNREACHABLE_URL } from "../../support/tokens.ts";
 
@@ -104,7 +104,7 @@ describe.each(EDGE_PLATFORMS)("the edge on %s", (platform) => {
     async function start(backendSettings: Readonly<Record<string, string>> = {}) {
       const backend = await startBackendAlone({ ...SETTINGS, ...backendSettings });
       const makeLink = () =>
-        startFaultyLink(Number(backend.url.port), { uploadBytesPerSecond: BODY.length / UPLOAD_SECONDS });
+        startSlowLink(Number(backend.url.port), { uploadBytesPerSecond: BODY.length / UPLOAD_SECONDS });
       const links = await Promise.all([makeLink(), makeLink()]);
       onTestFinished(() => {
         for (const link of links) link.stop();

@@ -47,16 +47,6 @@ describe.each(EDGE_PLATFORMS)("the edge on %s", (platform) => {
   }
 
   describe("the edge logs a request", () => {
-    it("once, when it has answered it", async () => {
-      const client = await stage.open(renderRequest(BODY));
-      expect((await client.answer())?.status).toBe(200);
-      client.reset();
-      await expect.poll(() => lines.length).toBe(1);
-      expect(await allLines()).toMatchObject([
-        { route: "/v1/render", status: 200, code: "ok", caller: "caller-1", requestBytes: 14 },
-      ]);
-    });
-
     it("once, when its client leaves in the middle of the answer", async () => {
       stage.backend.behaviour = (response) => {
         response.writeHead(200, { "Content-Type": "application/pdf" }).write("%PDF-");
@@ -83,15 +73,6 @@ describe.each(EDGE_PLATFORMS)("the edge on %s", (platform) => {
         validate: expect.any(Number),
         total: expect.any(Number),
       });
-    });
-
-    it("once, when its client leaves while backends are asked what they have installed", async () => {
-      stage.backend.elsewhere = () => {};
-      const client = await stage.open("GET /capabilities.json HTTP/1.1\r\nHost: edge.example\r\n\r\n");
-      await expect.poll(stage.backend.countOpen).toBe(1);
-      client.reset();
-      await expect.poll(() => lines.length).toBe(1);
-      expect(lines).toMatchObject([{ route: "/capabilities.json", code: "client_gone" }]);
     });
 
     it("once, when its client leaves during the upload", async () => {

@@ -12,21 +12,14 @@ import { LOOPBACK, type LocalBackend, startBackend, takeFreePort } from "../../.
 import { readSvgSize } from "../readers/svg-reader.ts";
 import { API_TOKEN } from "../tokens.ts";
 import { type EdgeSettings, startOneEdge } from "./edge-stage.ts";
-import { type LinkState, startFaultyLink } from "./faulty-link.ts";
 import type { EdgePlatform } from "./service-parts.ts";
 import { clientOf } from "./test-service.ts";
 
 type Environment = Readonly<Record<string, string>>;
 
-/** The ways in which one backend fails while it lasts: its process ends, or its network does what a link can do. */
-export const FAULTS = ["killed", "silent", "half-open"] as const satisfies readonly (LinkState | "killed")[];
-
-type Fault = (typeof FAULTS)[number];
-
 /** One place in the fleet: a port and a work directory, which its backends use one after another. */
 async function startBerth(ownEnvironment: Environment) {
   const port = await takeFreePort();
-  const link = await startFaultyLink(port);
   let backend: LocalBackend | null = null;
 
   async function start(environment: Environment = {}): Promise<void> {
@@ -46,19 +39,9 @@ async function startBerth(ownEnvironment: Environment) {
   await start();
   return {
     url: `http://${LOOPBACK}:${port}`,
-    linkUrl: link.url.origin,
     start,
     end,
-    disturb: async (fault: Fault) => {
-      if (fault === "killed") await end("SIGKILL");
-      else link.set(fault);
-    },
-    heal: async (fault: Fault) => {
-      if (fault === "killed") await start();
-      else link.set("passes");
-    },
     stop: async () => {
-      link.stop();
       if (backend !== null) await end("SIGTERM");
     },
   };
@@ -70,28 +53,20 @@ export const startFleetEdge = (backends: readonly string[], settings: EdgeSettin
 
 export type TestFleet = Awaited<ReturnType<typeof startFleet>>;
 
-/**
- * @param backendSettings of every backend that it starts
- * @param linkedTo the platform of an edge that reaches the backends by their links, which `disturb` needs
- */
-export async function startFleet(backends: number, backendSettings: Environment, linkedTo?: EdgePlatform) {
+/** @param backendSettings of every backend that it starts @param platform of the edge */
+export async function startFleet(backends: number, backendSettings: Environment, platform?: EdgePlatform) {
   const folder = await realpath(await mkdtemp(join(tmpdir(), "fleet-test-")));
   const berths = await Promise.all(
     Array.from({ length: backends }, (_, index) =>
       startBerth({ ...backendSettings, SERVICE_WORK_DIRECTORY: join(folder, String(index)) }),
     ),
   );
-  const urls = berths.map(({ url, linkUrl }) => (linkedTo ? linkUrl : url));
-  let edge = await startFleetEdge(urls, {}, linkedTo);
+  const urls = berths.map(({ url }) => url);
+  const edge = await startFleetEdge(urls, {}, platform);
   return {
     urls,
     edgeUrl: () => edge.url,
     berth: (index: number) => berths[index] ?? expect.unreachable(`the fleet has no berth ${index}`),
-    /** Stops the edge and starts another one. */
-    replaceEdge: async () => {
-      await edge.stop();
-      edge = await startFleetEdge(urls, {}, linkedTo);
-    },
     /**
      * Replaces the backends one after another, as a rolling update does: the next one once the last one is ready.
      *

@@ -13,7 +13,6 @@ import { expectProblem } from "../../../support/problems.ts";
 import { startNodeEdge } from "../../../support/service/node-edge.ts";
 import {
   CHUNKED,
-  chunk,
   type RawAnswer,
   RawConnection,
   renderHead,
@@ -167,18 +166,6 @@ it.each([
 );
 
 describe("requests that are sent ahead on one connection", () => {
-  it("are answered one after another, in their order", async () => {
-    backend.behaviour = holding;
-    const { open } = await startEdge();
-    const client = await open(renderRequest(BODY) + renderRequest(BODY) + HEALTH);
-    for (const name of ["a", "b"]) {
-      await expect.poll(() => held.length).toBe(1);
-      held.shift()?.writeHead(200, { "Content-Type": "application/pdf", "Content-Length": 1 }).end(name);
-      expect((await client.nextAnswer())?.body).toBe(name);
-    }
-    expect((await client.nextAnswer())?.body).toBe('{"status":"ok"}');
-  });
-
   it("are answered before something that cannot be read, and then the connection is closed", async () => {
     backend.behaviour = holding;
     const { open } = await startEdge();
@@ -242,28 +229,6 @@ it("cuts off an answer that its client does not read, and nothing that waits beh
   };
   await expect.poll(openAfterMinutes).toBe(1);
   await answerNext();
-});
-
-it("says nothing of a backend whose client has left, and tries no other", async () => {
-  backend.behaviour = holding;
-  const { open, lines } = await startEdge();
-  const sent = backend.renders.length;
-  const client = await open(renderRequest(BODY));
-  await expect.poll(() => held.length).toBe(1);
-  client.reset();
-  await expect.poll(() => lines.length).toBeGreaterThan(0);
-  await expect.poll(backend.countOpen).toBe(0);
-  expect(lines).toMatchObject([{ message: "request", code: "client_gone" }]);
-  expect(backend.renders.length).toBe(sent + 1);
-});
-
-it("lets go of an upload whose client ends its connection in the middle of it, and not only when it has been silent for long", async () => {
-  const { open, lines, health } = await startEdge();
-  const client = await open(renderHead(CHUNKED), chunk("{"));
-  expect(await health()).toBe(200);
-  client.socket.end();
-  await expect.poll(() => lines.length).toBeGreaterThan(2);
-  expect(lines).toContainEqual(expect.objectContaining({ code: "client_gone", caller: "caller-1" }));
 });
 
 describe("a stop", () => {
