@@ -1,6 +1,6 @@
-/** The package of the command line client, installed in a fresh project without a network. */
-import { readdir, readFile, stat } from "node:fs/promises";
-import { dirname, join } from "node:path";
+/** The command line client as it is built: what an old Node makes of it, and where Node keeps it. service/clients.test.ts installs it. */
+import { readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { transform } from "esbuild";
 import { execa } from "execa";
@@ -9,46 +9,8 @@ import { commandEnvironment, PROGRAM, writeProject } from "../../support/clients
 import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
 
 const PROJECT = fileURLToPath(new URL("../../../", import.meta.url));
-const MAX_PACKAGE_BYTES = 560_000;
 /** npm would keep compiled code in the temporary folder. */
 const NO_COMPILE_CACHE = { NODE_DISABLE_COMPILE_CACHE: "1" };
-
-it("installs without dependencies and runs, reports an error with its line, and contains all files that it needs", async () => {
-  const folder = await makeTemporaryFolder("packed-");
-  const npm = (cwd: string, ...args: string[]) =>
-    execa("npm", args, {
-      cwd,
-      env: {
-        ...commandEnvironment(folder),
-        ...NO_COMPILE_CACHE,
-        npm_config_cache: join(folder, "npm"),
-        npm_config_offline: "true",
-      },
-      extendEnv: false,
-    });
-  await npm(folder, "pack", dirname(PROGRAM), "--pack-destination", folder);
-  const [archive = ""] = (await readdir(folder)).filter((name) => name.endsWith(".tgz"));
-  await writeProject(folder, { "fresh/package.json": '{"private": true}', "fresh/a.typ": `${"\n".repeat(11)}#oops` });
-  const fresh = join(folder, "fresh");
-  await npm(fresh, "install", join(folder, archive));
-  expect((await readdir(join(fresh, "node_modules"))).filter((name) => !name.startsWith("."))).toEqual([
-    "document-rendering",
-  ]);
-  const command = (...args: string[]) =>
-    execa(join(fresh, "node_modules/.bin/document-rendering"), args, {
-      cwd: fresh,
-      // The directory of this Node first: the command begins with `#!/usr/bin/env node`.
-      env: { ...commandEnvironment(folder), PATH: `${dirname(process.execPath)}:${process.env.PATH}` },
-      extendEnv: false,
-      reject: false,
-    });
-  expect((await stat(join(folder, archive))).size).toBeLessThan(MAX_PACKAGE_BYTES);
-  const { version } = JSON.parse(await readFile(join(PROJECT, "package.json"), "utf8"));
-  expect((await command("--version")).stdout).toBe(version);
-  const checked = await command("check", "a.typ");
-  expect(checked.stderr).toContain("a.typ:12:1");
-  expect(checked.exitCode).toBe(4);
-});
 
 describe("on a Node that is too old", () => {
   it("says so in one sentence", async () => {

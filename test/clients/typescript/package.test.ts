@@ -1,10 +1,9 @@
 /**
- * The package of the client, as a user has it: built and packed by the commands of docs/client.md, installed in a fresh
- * project without a network, compiled, bundled, and run in Node, with a browser's globals alone and in workerd, against
- * the running service. The programs of docs/client.md are among those that run.
+ * The package of the client, as a user has it: installed from a deployment in a fresh project without a registry, compiled,
+ * bundled, and run in Node, with a browser's globals alone and in workerd, against the running service. The programs of
+ * README.md and docs/client.md are among those that run.
  */
-import { cpSync } from "node:fs";
-import { mkdtemp, readdir, readFile, realpath, rm, symlink, writeFile } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, realpath, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -13,42 +12,33 @@ import { gzipSync } from "node:zlib";
 import { type BuildOptions, build, type OutputFile } from "esbuild";
 import { execa } from "execa";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { CLIENT_FILES, CLIENTS_PATH } from "../../../protocol/routes.ts";
 import { startWorkerFile } from "../../support/service/local-worker.ts";
 import { sharedService } from "../../support/service/test-service.ts";
-import { API_TOKEN } from "../../support/tokens.ts";
+import { API_TOKEN, UNREACHABLE_URL } from "../../support/tokens.ts";
 
 const PROJECT = fileURLToPath(new URL("../../../", import.meta.url));
-const COPIED = ["clients", "protocol", "rules", "scripts", "docs", "LICENSE", "package.json", "tsconfig.json"];
 const PAGE = await readFile(join(PROJECT, "docs/client.md"), "utf8");
 
-let folder: string;
 /** A project of someone else, with the package installed. */
 let project: string;
 const service = await sharedService();
 
 beforeAll(async () => {
-  folder = await realpath(await mkdtemp(join(tmpdir(), "client-package-")));
+  project = await realpath(await mkdtemp(join(tmpdir(), "client-package-")));
+  await writeFile(join(project, "package.json"), JSON.stringify({ private: true, type: "module" }));
   const env = {
     // npm would keep compiled code in the temporary folder.
     NODE_DISABLE_COMPILE_CACHE: "1",
-    npm_config_cache: join(folder, "cache"),
-    npm_config_offline: "true",
+    npm_config_cache: join(project, ".npm"),
+    npm_config_registry: UNREACHABLE_URL,
     npm_config_update_notifier: "false",
   };
-  const checkout = join(folder, "checkout");
-  for (const path of COPIED) cpSync(join(PROJECT, path), join(checkout, path), { recursive: true });
-  await symlink(join(PROJECT, "node_modules"), join(checkout, "node_modules"));
-  const [, commands = ""] = /```sh\n(npm run build:client[\s\S]*?)```/.exec(PAGE) ?? [];
-  await execa("sh", ["-ec", commands], { cwd: checkout, env });
-  const [packed = ""] = (await readdir(checkout)).filter((name) => name.endsWith(".tgz"));
-
-  project = join(folder, "project");
-  cpSync(join(PROJECT, "LICENSE"), join(project, "LICENSE"));
-  await writeFile(join(project, "package.json"), JSON.stringify({ private: true, type: "module" }));
-  await execa("npm", ["install", "--no-audit", "--no-fund", join(checkout, packed)], { cwd: project, env });
+  const packed = `${service.edge.url.origin}${CLIENTS_PATH}/${CLIENT_FILES.client}`;
+  await execa("npm", ["install", "--no-audit", "--no-fund", packed], { cwd: project, env });
 });
 
-afterAll(() => rm(folder, { recursive: true, force: true }));
+afterAll(() => rm(project, { recursive: true, force: true }));
 
 /**
  * Compilers' settings of two kinds of project. Declarations are checked too: a package must not hide behind
@@ -165,17 +155,19 @@ export function makeMistakes(problem: ServiceProblem, result: RenderResult): voi
 const PAGE_PROGRAMS = [...PAGE.matchAll(/<!-- program: (\S+) -->\n\n```ts\n([\s\S]*?)```/g)].map(
   ([, name = "", program = ""]) => ({ name, program }),
 );
+const [, FIRST_PROGRAM = ""] = /```ts\n([\s\S]*?)```/.exec(await readFile(join(PROJECT, "README.md"), "utf8")) ?? [];
+const PROGRAMS = [...PAGE_PROGRAMS, { name: "first", program: FIRST_PROGRAM }];
 
 beforeAll(async () => {
   await writeFile(join(project, "program.ts"), PROGRAM);
-  for (const { name, program } of PAGE_PROGRAMS) {
+  for (const { name, program } of PROGRAMS) {
     const text = program.replaceAll("https://render.example", service.edge.url.origin);
     await writeFile(join(project, `${name}.ts`), text);
   }
 });
 
-it("compiles with the page's programs in a project for Node, and in one for a worker, without types of browsers", async () => {
-  const programs = ["program", ...PAGE_PROGRAMS.map(({ name }) => name)].map((name) => `${name}.ts`);
+it("compiles with the pages' programs in a project for Node, and in one for a worker, without types of browsers", async () => {
+  const programs = ["program", ...PROGRAMS.map(({ name }) => name)].map((name) => `${name}.ts`);
   expect(await compile(programs, "node")).toBe("");
   expect(await compile(["program.ts"], "worker")).toBe("");
 });
@@ -264,29 +256,28 @@ it("is as small as docs/client.md says, and loads the rules apart", async () => 
   expect(size(later)).toBeGreaterThan(size([...atOnce]));
 });
 
-describe("the page's program", () => {
-  const expected: Record<string, { stdout?: string; stderr?: string }> = {
-    render: { stdout: "hello.pdf (application/pdf)" },
+describe("the pages' program", () => {
+  const expected: Record<string, { stdout?: string; stderr?: string; file?: string }> = {
+    render: { stdout: "hello.pdf (application/pdf)", file: "hello.pdf" },
     problems: { stderr: "template: template_compile_failed: " },
     check: { stdout: "invalid_request {" },
     rules: { stdout: "invalid_request {" },
+    first: { file: "hello.pdf" },
   };
 
   it("is each of those listed", () => {
-    expect(PAGE_PROGRAMS.map(({ name }) => name)).toEqual(Object.keys(expected));
+    expect(PROGRAMS.map(({ name }) => name)).toEqual(Object.keys(expected));
     expect(PAGE.match(/```ts/g)).toHaveLength(PAGE_PROGRAMS.length);
   });
 
-  it.each(PAGE_PROGRAMS)("$name runs", async ({ name }) => {
-    const { stdout, stderr } = await runNode(`${name}.ts`);
-    expect(stdout).toContain(expected[name]?.stdout ?? "");
-    expect(stderr).toContain(expected[name]?.stderr ?? "");
-    if (name === "render") expect((await readFile(join(project, "hello.pdf"), "latin1")).slice(0, 5)).toBe("%PDF-");
+  it.each(PROGRAMS)("$name runs", async ({ name }) => {
+    const { stdout = "", stderr = "", file } = expected[name] ?? {};
+    const env = { PATH: process.env.PATH, SERVICE_URL: service.edge.url.origin, SERVICE_API_TOKEN: API_TOKEN };
+    const run = await execa(process.execPath, [`${name}.ts`], { cwd: project, extendEnv: false, env });
+    expect(run.stdout).toContain(stdout);
+    expect(run.stderr).toContain(stderr);
+    if (file === undefined) return;
+    expect(await readFile(join(project, file), "latin1")).toMatch(/^%PDF-/);
+    await rm(join(project, file));
   });
 });
-
-/** Runs a file of the fresh project in Node; it must end well. */
-async function runNode(name: string): Promise<{ stdout: string; stderr: string }> {
-  const env = { PATH: process.env.PATH, SERVICE_API_TOKEN: API_TOKEN };
-  return execa(process.execPath, [name], { cwd: project, extendEnv: false, env });
-}
