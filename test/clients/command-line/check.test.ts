@@ -3,7 +3,6 @@ import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { execa } from "execa";
-import { PNG } from "pngjs";
 import { describe, expect, it } from "vitest";
 import { noteHeavyImages, warnOfUse } from "../../../clients/command-line/local/heavy-documents.ts";
 import { constraintsDocument } from "../../../rules/constraints.ts";
@@ -18,7 +17,6 @@ import {
   writeProject,
 } from "../../support/clients/command-line.ts";
 import { answer, startScript } from "../../support/clients/scripted-service.ts";
-import { GREY_JPEG } from "../../support/grey-jpeg.ts";
 import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
 
 const ELEVEN_LINES = Array.from({ length: 11 }, (_, index) => `Line ${index + 1}.\n`).join("");
@@ -70,86 +68,6 @@ it("what a document takes beyond the defaults of the service is said, for PNG wi
   ]);
 });
 
-it("a document that does not converge shows wrong numbers, which --strict refuses", async () => {
-  const source =
-    "#context { [#counter(page).final().first()]; if calc.odd(counter(page).final().first()) { pagebreak() } }";
-  const { stderr, exitCode } = await checkSource(`#set page(height: 99pt)\n${source}`);
-  expect([exitCode, stderr]).toEqual([
-    0,
-    expect.stringContaining("warning: The document did not converge: page numbers"),
-  ]);
-  expect(await checkSource(`#set page(height: 99pt)\n${source}`, {}, ["--strict"])).toMatchObject({ exitCode: 4 });
-});
-
-describe("what Typst loses silently is named", () => {
-  const noteOnTabs = async (source: string, data: unknown) => {
-    const { stderr, exitCode } = await checkSource(source, { "d.json": JSON.stringify(data) }, ["-d", "d.json"]);
-    expect(exitCode).toBe(0);
-    return /note: (.*) has a tab, and Typst shows nothing for one/.exec(stderr)?.[1] ?? null;
-  };
-  const HOURS = { hours: "Mon\t9-17" };
-
-  it.each([
-    ["check", []],
-    ["render", ["--dry-run", "-o", "{n}.pdf"]],
-  ])("if a row of --each has such a tab, by %s, once", async (command, options) => {
-    const rows = '{"n":1,"hours":"closed"}\n{"n":2,"hours":"Mon\\t9-17"}\n{"n":3,"hours":"Tue\\t9-17"}\n';
-    const table = 'n,hours\n1,"Mon\t9-17"\n';
-    const folder = await makeProject({ "letter.typ": "#data.hours", "d.jsonl": rows, "d.csv": table });
-    const notesOf = async (file: string) => {
-      const { stdout, stderr } = await runCommand(folder, [command, "letter.typ", "--each", file, ...options]);
-      return `${stdout}${stderr}`.match(/^note: .* has a tab/gm);
-    };
-    expect(await notesOf("d.jsonl")).toEqual(["note: line 2: data.hours has a tab"]);
-    expect(await notesOf("d.csv")).toEqual(["note: row 1 (line 2): data.hours has a tab"]);
-  });
-
-  it.each([
-    ["d.json", ["-d"], "note: "],
-    ["d.jsonl", ["--each"], "note: line 2: "],
-  ])("if a picture in %s is cut off", async (name, option, place) => {
-    const row = (bytes: Uint8Array) =>
-      JSON.stringify({ photo: `data:image/jpeg;base64,${Buffer.from(bytes).toString("base64")}` });
-    const half = row(GREY_JPEG.subarray(0, -2)).replaceAll("/", "\\/");
-    const content = name === "d.json" ? half : `${row(GREY_JPEG)}\n${half}\n`;
-    const { stderr } = await checkSource("#data.photo.len()", { [name]: content }, [...option, name]);
-    expect(stderr).toContain(`${place}The picture "photo" of the data is cut off: its end is missing.\n`);
-    expect(stderr.match(/cut off/g)).toHaveLength(1);
-  });
-
-  it("if data has a tab that the document may show", async () => {
-    expect(await noteOnTabs("#data.hours", HOURS)).toBe("data.hours");
-    expect(await noteOnTabs("#data", "a\tb")).toBe("data");
-    expect(await noteOnTabs("#for day in data.days [#day.at(1)]", { days: [["Mon", "9\t17"]] })).toBe(
-      "data.days.at(0).at(1)",
-    );
-    expect(await noteOnTabs("#for (name, value) in data.pairs() [#name #value]", HOURS)).toBe("data.hours");
-  });
-
-  it.each<[string, string, unknown]>([
-    ["is between no words", "#data.hours", { hours: "Mon\t\n\tTue" }],
-    ["is in a member that no source names", "#data.name", { name: "a", ...HOURS }],
-    ["is split by the template", '#data.hours.split("\\t").join[ ]', HOURS],
-    ["is white space to the template", '#data.hours.replace(regex("\\s+"), " ")', HOURS],
-    ["is none, but a backslash and a letter", "#data.hours", { hours: "Mon\\t9" }],
-  ])("not if the tab %s", async (_what, source, data) => {
-    expect(await noteOnTabs(source, data)).toBeNull();
-  });
-
-  it.each([
-    ["h.json", '{"hours":["Mon\\t9"]}', '#json("h.json").hours.first()', 'json("h.json").hours.at(0)'],
-    ["h.csv", "day,open\nMon\t9,x\n", '#csv("h.csv")', "h.csv:2"],
-    ["h.txt", "a\n\nMon\t9", '#read("h.txt")', "h.txt:3"],
-    ["h.yaml", 'a: "Mon\\t9"', '#yaml("h.yaml")', "h.yaml:1"],
-    ["h.json", '{\n\t"hours": "Mon 9"\n}', '#json("h.json").hours', null],
-    ["h.tsv", "Mon\t9", '#csv("h.tsv", delimiter: "\t")', null],
-    ["h.txt", "Mon\t9", '#raw(read("h.txt"))', null],
-  ])("if the file %s that the source reads has a tab: %j, %s", async (name, content, source, place) => {
-    const { stderr } = await checkSource(source, { [name]: content });
-    expect(/note: (.*) has a tab/.exec(stderr)?.[1] ?? null).toBe(place);
-  });
-});
-
 describe("an error in line 12", () => {
   it("is shown in line 12 with Typst's own message, and with exit code 4", async () => {
     const { exitCode, stderr } = await checkSource(`${ELEVEN_LINES}#oops(1)\n`);
@@ -157,14 +75,6 @@ describe("an error in line 12", () => {
       ["error: unknown variable: oops", "   ┌─ letter.typ:12:1", "   │", "12 │ #oops(1)", "   │  ^^^^", ""].join("\n"),
     );
     expect(exitCode).toBe(4);
-  });
-
-  it("is in line 12 for a program too", async () => {
-    const { stdout } = await checkSource(`${ELEVEN_LINES}#oops(1)\n`, {}, ["--json"]);
-    expect(JSON.parse(stdout)).toMatchObject({
-      outcome: "not-compiled",
-      diagnostics: [{ severity: "error", message: "unknown variable: oops", file: "letter.typ", line: 12, column: 1 }],
-    });
   });
 
   it.each([
@@ -184,33 +94,6 @@ describe("an error in line 12", () => {
     expect(stderr).toContain("12 │   panic");
     expect(stderr).toContain("at letter.typ:4:1");
   });
-});
-
-describe("a PDF that breaks its standard", () => {
-  const TALL = '#set document(title: "T")\n#page(height: 90pt)[]\n#page(height: 15586pt, width: 80mm)[]';
-
-  it("is refused with the numbers, and with exit code 4", async () => {
-    const { stderr, exitCode } = await checkSource(TALL, {}, ["--standards", "a-2b"]);
-    expect(stderr).toBe("error: Page 2 is 15,586 pt high; PDF/A-2 allows 14,400. PDF/A-4 has no such bound.\n");
-    expect(exitCode).toBe(4);
-    expect((await checkSource(TALL, {}, ["--standards", "a-4"])).exitCode).toBe(0);
-  });
-
-  it("has all of them named, for a program too, and a page counted among the selected ones", async () => {
-    const source = `#set document(author: "A\\u{b}")\n${TALL}`;
-    const { stdout } = await checkSource(source, {}, ["--standards", "a-3b", "--pages", "2", "--json"]);
-    expect(JSON.parse(stdout)).toMatchObject({
-      outcome: "not-compiled",
-      reason:
-        'Page 1 of the selected ones is 15,586 pt high; PDF/A-3 allows 14,400. PDF/A-4 has no such bound. The author has the character U+000B, which metadata, being XML, cannot hold. Replace it, as in data.title.replace("\\u{b}", " ").',
-    });
-  });
-});
-
-it("writes the document to the file of --output", async () => {
-  const { folder, exitCode } = await checkSource("x", {}, ["-o", "out/page.png", "--ppi", "36"]);
-  expect(exitCode).toBe(0);
-  expect(PNG.sync.read(await readFile(join(folder, "out/page.png"))).width).toBe(298);
 });
 
 it("shows Typst's own error beside a limit that the project exceeds", async () => {
@@ -363,26 +246,6 @@ it("opens the document with the system's viewer, once while it watches", async (
   await writeFile(join(folder, "letter.typ"), "two");
   await expect.poll(() => readFile(page)).not.toEqual(before);
   expect((await opened()).trim()).toBe(page);
-});
-
-it.each([
-  ["--package-path", ["check", "a.typ", "--package-path", "nothing"], {}],
-  ["--font-path", ["test", "a.typ", "--font-path", "nothing"], {}],
-  ["SERVICE_FONT_PATHS", ["check", "a.typ"], { SERVICE_FONT_PATHS: ".:nothing" }],
-])("a folder of fonts or packages that is missing is an error, not an empty one: %s, %j", async (origin, args, env) => {
-  const folder = await makeProject({ "a.typ": "x", "cases/b.json": "{}" });
-  const { stderr, exitCode } = await runCommand(folder, args, { env });
-  expect(stderr).toBe(`${origin}: nothing is not a folder.\n`);
-  expect(exitCode).toBe(2);
-});
-
-it("a folder for temporary files that cannot be used is named, with the variable that names it", async () => {
-  const folder = await makeProject({ "a.typ": "x" });
-  const { stderr, exitCode } = await runCommand(folder, ["check", "a.typ"], { env: { TMPDIR: "/nothing" } });
-  expect(stderr).toMatch(
-    /^The folder for temporary files, \/nothing, cannot be used \(ENOENT: .*\)\. TMPDIR can name .*\n$/,
-  );
-  expect(exitCode).toBe(1);
 });
 
 it("says that a service has newer rules, if it may take what this program cannot read", async () => {

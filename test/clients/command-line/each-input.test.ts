@@ -255,9 +255,7 @@ describe("a file name", () => {
     expect([exitCode, data]).toEqual([2, []]);
   });
 
-  it("that one row does not provide is reported with the row and its line", async () => {
-    const csv = await renderEach("p.csv", 'name,x\nAda,1\n"",2\n', { output: "{name}.pdf" });
-    expect(csv.stderr).toContain("p.csv, row 2 (line 3): {name} is empty");
+  it("that one item does not provide is reported with its number, and what it has", async () => {
     const array = await renderEach("p.json", '[{"name": "a"}, {"nam": "b"}]', { output: "{name}.pdf" });
     expect(array.stderr).toContain('p.json, item 2: there is no {name}\nitem 2 has: "nam". Did you mean nam?');
   });
@@ -341,57 +339,5 @@ describe("a document that fails", () => {
     expect(stderr).toContain("line 1, 1.pdf: there was no answer within 3600 s (--timeout).");
     expect(stderr).toContain("1 of 2 documents rendered, 1 failed.");
     expect(exitCode).toBe(8);
-  });
-});
-
-describe("check --each", () => {
-  const rows = Array.from(
-    { length: 40 },
-    (_, index) => `${JSON.stringify(index === 36 ? { nam: "x" } : { name: "x" })}\n`,
-  );
-
-  async function check(...args: string[]) {
-    const folder = await makeProject({
-      "a.typ": "\n#data.name",
-      "p.jsonl": rows.slice(0, 4).join(""),
-      "all.jsonl": rows.join(""),
-    });
-    return runCommand(folder, ["check", "a.typ", ...args]);
-  }
-
-  it("shows why a line fails, with Typst's message", async () => {
-    const { stderr, exitCode } = await check("--each", "all.jsonl", "--line", "37");
-    expect(stderr).toContain('all.jsonl, line 37:\nerror: dictionary does not contain key "name"');
-    expect(stderr).toContain("a.typ:2:6");
-    expect(stderr).toContain("0 of 1 documents compile.");
-    expect(exitCode).toBe(4);
-  });
-
-  it("compiles all lines and names those that fail", async () => {
-    const folder = await makeProject({ "a.typ": "#data.name", "p.csv": "name,x\na,1\nb,2\n", "q.csv": "nam\na\nb\n" });
-    const good = await runCommand(folder, ["check", "a.typ", "--each", "p.csv"]);
-    expect([good.stderr, good.exitCode]).toEqual([
-      'p.csv: columns "name", "x", separated by ","; 2 rows\n2 of 2 documents compile.\n',
-      0,
-    ]);
-    const bad = await runCommand(folder, ["check", "a.typ", "--each", "q.csv"]);
-    expect(bad.stderr).toContain("q.csv, row 1 (line 2), row 2 (line 3):\nerror: dictionary does not contain key");
-    expect(bad.stderr).toContain("0 of 2 documents compile.");
-  });
-
-  it("reports in JSON, too", async () => {
-    const { stdout } = await check("--each", "all.jsonl", "--line", "37", "--json");
-    const [outcome, summary] = stdout
-      .trim()
-      .split("\n")
-      .map((line): unknown => JSON.parse(line));
-    expect(outcome).toMatchObject({ outcome: "not-compiled", line: 37 });
-    expect(summary).toEqual({ outcome: "summary", documents: 1, compiled: 0, failed: 1 });
-  });
-
-  it("says which lines exist if the chosen one does not", async () => {
-    const { stderr, exitCode } = await check("--each", "p.jsonl", "--line", "5");
-    expect(stderr).toBe("--line 5: there is no data for it, only from 1 to 4.\n");
-    expect(exitCode).toBe(2);
   });
 });

@@ -11,14 +11,18 @@ import { problem } from "../../../../rules/problem.ts";
 import {
   commandEnvironment,
   makeProject,
+  makeTimeout,
   PROGRAM,
   type ProjectFiles,
   runCommand,
+  startWatching,
   writeProject,
 } from "../../../support/clients/command-line.ts";
 import { answer, reject, sendPdf, startScriptedService, WHOLE_PDF } from "../../../support/clients/scripted-service.ts";
 import { contentOf, expectRow, keysOf, LETTER, readTable } from "../../../support/clients/table-of-runs.ts";
 import { characterTable, liberation, nameTable, withTables } from "../../../support/fonts.ts";
+import { readPdf } from "../../../support/readers/pdf-reader.ts";
+import { sharedService } from "../../../support/service/test-service.ts";
 
 const manifest = (name: string) => `[package]\nname = "${name}"\nversion = "1.0.0"\nentrypoint = "lib.typ"\n`;
 const numbered = (count: number, name: (index: number) => string, text: string) =>
@@ -165,6 +169,60 @@ describe("with what the service has,", () => {
     expect((await run("--strict")).exitCode).toBe(4);
     expect(sent()).toEqual([""]);
   });
+});
+
+describe("a package of this machine", async () => {
+  const { edge } = await sharedService();
+  const env = { SERVICE_URL: edge.url.origin };
+
+  it("is sent with what it imports, and the document is made with it", async () => {
+    const folder = await makeProject(filesOf("PACKAGES"));
+    expect(await runCommand(folder, ["render", "letter.typ"], { env })).toMatchObject({ exitCode: 0 });
+    expect((await readPdf(await readFile(join(folder, "letter.pdf")))).pageTexts).toEqual(["packed!"]);
+  });
+
+  it.each([
+    ["check letter.typ --strict"],
+    ["test letter.typ --update"],
+    ["test letter.typ --update --url"],
+    ["check letter.typ --each rows.jsonl"],
+    ["render letter.typ --each rows.jsonl -o out/{id}.pdf"],
+  ])("is used by %s in the same way", async (command) => {
+    const letter = `${filesOf("PACKAGES")["letter.typ"]}\n#data`;
+    const more = { "letter.typ": letter, "rows.jsonl": '{"id":"a"}\n{"id":"b"}\n', "cases/one.json": "{}" };
+    const folder = await makeProject({ ...filesOf("PACKAGES"), ...more });
+    const args = command.replace("--url", `--url ${env.SERVICE_URL}`).split(" ");
+    expect(await runCommand(folder, args, { env })).toMatchObject({ exitCode: 0 });
+  });
+
+  it("is checked again with --watch when it changes", async () => {
+    const folder = await makeProject({ ...filesOf("PACKAGES"), "p/a.typ": '#import "@local/letter:1.0.0": greeting' });
+    const watch = await startWatching(folder, ["check", "p/a.typ"]);
+    await writeProject(folder, { [`${LETTER}/lib.typ`]: "#let other = 1" });
+    await expect.poll(() => watch.seen).toContain("unresolved import");
+  });
+});
+
+it("a project without packages does not wait for what the service has", async () => {
+  const silent = await startScriptedService(sendPdf, undefined, () => {});
+  const folder = await makeProject({ "letter.typ": "x" });
+  const timeout = makeTimeout();
+  const running = runCommand(folder, ["render", "letter.typ", ...timeout.args], { env: { SERVICE_URL: silent.url } });
+  await expect.poll(() => silent.bodies.length).toBe(1);
+  timeout.pass();
+  await running;
+});
+
+it("a package that is nowhere is named with who imports it and what to do, and --strict sends nothing", async () => {
+  const { service } = await startServiceWith([]);
+  const folder = await makeProject({ "a.typ": '#import "b.typ"', "b.typ": '#import "@preview/of-nobody:0.1.0": t' });
+  const run = (...more: string[]) =>
+    runCommand(folder, ["render", "a.typ", ...more], { env: { SERVICE_URL: service.url } });
+  const missing =
+    "Neither this machine nor the service has @preview/of-nobody:0.1.0, which b.typ:1 imports. Compile once";
+  expect(await run("--strict")).toMatchObject({ exitCode: 4, stderr: expect.stringContaining(missing) });
+  expect(service.bodies).toEqual([]);
+  expect((await run()).stderr).toContain(`warning: ${missing}`);
 });
 
 it("what was planned is what is sent, in a body of the same size, and a plan needs no token", async () => {
