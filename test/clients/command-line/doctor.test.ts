@@ -3,8 +3,6 @@
  * Each fault must be found by the check that is meant to find it.
  */
 import { readFile } from "node:fs/promises";
-import { createServer as createHttpServer, request as createRequest, type RequestListener } from "node:http";
-import { createServer, type Socket } from "node:net";
 import { getCACertificates, setDefaultCACertificates } from "node:tls";
 import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { ANSWER_FAULTS, codeOf } from "../../../clients/command-line/doctor/answers.ts";
@@ -20,8 +18,15 @@ import { Server } from "../../../clients/command-line/doctor/server.ts";
 import { type LocalBackend, startBackend, takeFreePort } from "../../../scripts/start/local-service.ts";
 import { makeCertificate } from "../../support/clients/certificate.ts";
 import { runCommand, runInTerminal } from "../../support/clients/command-line.ts";
+import { answerRaw } from "../../support/clients/hostile-answers.ts";
+import {
+  answer,
+  type Behaviour,
+  breakConnection,
+  endlessAnswer,
+  startScript,
+} from "../../support/clients/scripted-service.ts";
 import { type PassingAnswer, startTamperingProxy } from "../../support/clients/tampering-proxy.ts";
-import { closeServer, listenOnLoopback } from "../../support/loopback-server.ts";
 import { startEdge } from "../../support/service/local-worker.ts";
 import { backendEnvironment, startTestService, type TestService } from "../../support/service/test-service.ts";
 import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
@@ -73,31 +78,6 @@ function resultOf(report: ExaminationReport, id: string): CheckReport {
   return result;
 }
 
-/** A server of raw connections that ends with its test. */
-async function startRawServer(onConnection: (socket: Socket) => void): Promise<URL> {
-  const sockets = new Set<Socket>();
-  const server = createServer((socket) => {
-    sockets.add(socket);
-    socket.on("error", () => {});
-    onConnection(socket);
-  });
-  onTestFinished(() => {
-    for (const socket of sockets) socket.destroy();
-    server.close();
-  });
-  return listenOnLoopback(server);
-}
-
-async function startHttpServer(listener: RequestListener): Promise<URL> {
-  const server = createHttpServer((request, response) => {
-    request.on("error", () => {});
-    request.resume();
-    listener(request, response);
-  });
-  onTestFinished(() => closeServer(server));
-  return listenOnLoopback(server);
-}
-
 /** An edge with other settings than those of the service; its renders go to `backend`. */
 async function startOtherEdge(backend: URL, settings: Readonly<Record<string, string>> = {}): Promise<URL> {
   const own = { SERVICE_BACKEND_TOKEN: BACKEND_TOKEN, SERVICE_BACKEND_URLS: backend.origin, ...settings };
@@ -142,30 +122,21 @@ describe("a healthy deployment", () => {
 });
 
 describe("what cannot be reached", () => {
-  it.each<[fault: string, server: (socket: Socket) => void, milliseconds?: number]>([
+  it.each<[fault: string, behaviour: Behaviour, milliseconds?: number]>([
     ["timed-out", () => {}, SHORT_MILLISECONDS],
-    ["connection-failed", (socket) => socket.destroy()],
-    ["wrong-protocol", (socket) => socket.end("SSH-2.0-OpenSSH_10.0\r\n")],
-    [
-      "not-the-service",
-      (socket) => {
-        const more = () => {
-          while (!socket.destroyed && socket.write("x".repeat(65_536)));
-        };
-        socket.on("drain", more).write("HTTP/1.1 200 OK\r\n\r\n");
-        more();
-      },
-    ],
+    ["connection-failed", breakConnection],
+    ["wrong-protocol", answerRaw("SSH-2.0-OpenSSH_10.0", "")],
+    ["not-the-service", endlessAnswer(200, {})],
     [
       "timed-out",
-      (socket) => {
-        const trickle = setInterval(() => socket.write("x"), 20);
-        socket.once("close", () => clearInterval(trickle)).write("HTTP/1.1 200 OK\r\nX: ");
+      ({ socket }) => {
+        const trickle = setInterval(() => socket?.write("x"), 20);
+        socket?.once("close", () => clearInterval(trickle)).write("HTTP/1.1 200 OK\r\nX: ");
       },
       SHORT_MILLISECONDS,
     ],
-  ])("is %s, by bounded reading", async (fault, onConnection, milliseconds = LONG_MILLISECONDS) => {
-    const report = await examineTarget(targetOf(await startRawServer(onConnection)), milliseconds);
+  ])("is %s, by bounded reading", async (fault, behaviour, milliseconds = LONG_MILLISECONDS) => {
+    const report = await examineTarget(targetOf((await startScript(behaviour)).url), milliseconds);
     expect(faultsOf(report)).toEqual([`health: ${fault}`]);
     expect(report.requests).toBe(1);
   });
@@ -190,7 +161,7 @@ describe("what cannot be reached", () => {
     expect(codeOf(await server.get("a"))).toBe("out-of-bounds");
     seenFaults.add("any: out-of-bounds");
     // While it waits for the answer to its first request.
-    const silent = await startRawServer((socket) => socket.once("data", () => interruption.abort()));
+    const { url: silent } = await startScript(() => interruption.abort());
     const { requestMilliseconds } = bounds;
     const examining = examine(targetOf(silent), { requestMilliseconds, signal: interruption.signal });
     await expect(examining).rejects.toThrow(/abort/i);
@@ -237,21 +208,6 @@ describe("TLS", () => {
 });
 
 describe("a proxy that serves the deployment below a path", () => {
-  /** @param isWhole whether it serves all below the path, or only the interface and the page itself */
-  const startBelow = (fields: Record<string, string>, isWhole = true) =>
-    startHttpServer((request, response) => {
-      const [, path] = /^\/print(\/.*)$/.exec(request.url ?? "") ?? [];
-      const isServed = path !== undefined && (isWhole || !path.startsWith("/playground/"));
-      if (!isServed) return void response.writeHead(404, { "Content-Type": "text/html" }).end("<h1>nothing here</h1>");
-      const passed = createRequest(new URL(path, service.edge.url), {
-        method: request.method,
-        headers: { ...request.headers, ...fields },
-        agent: false,
-      });
-      passed.on("response", (answer) => answer.pipe(response.writeHead(answer.statusCode ?? 500, answer.headers)));
-      request.pipe(passed);
-    });
-
   it.each([
     ["and says which", { "X-Forwarded-Prefix": "/print" }, true, []],
     ["and does not say which", {}, true, ["path: instance"]],
@@ -262,8 +218,12 @@ describe("a proxy that serves the deployment below a path", () => {
       ["path: page", "header-fields: unsafe"],
     ],
   ])("%s is found to be one", async (_how, fields, isWhole, faults) => {
-    const url = new URL("/print/", await startBelow(fields, isWhole));
-    expect(faultsOf(await examineTarget(targetOf(url)))).toEqual(faults);
+    const refusePage = (answer: PassingAnswer) => {
+      if (isWhole || !answer.path.startsWith("/playground/")) return;
+      Object.assign(answer, { status: 404, headers: { "content-type": "text/html" }, body: "<h1>nothing here</h1>" });
+    };
+    const { url } = await startTamperingProxy(service.edge.url, refusePage, { below: "/print", fields });
+    expect(faultsOf(await examineTarget(targetOf(new URL("/print/", url))))).toEqual(faults);
   });
 });
 
@@ -277,7 +237,7 @@ describe("something else at the URL", () => {
     ["gateway", 530, { "Content-Type": "text/plain" }, "error code: 1033", "530 text/plain: Cloudflare's error 1033"],
     ["redirected", 301, { Location: "http://127.0.0.1:1/login" }, "", "301 to http://127.0.0.1:1/login"],
   ])("is %s for status %i", async (fault, status, headers, body, seen?: string) => {
-    const url = await startHttpServer((_request, response) => response.writeHead(status, headers).end(body));
+    const { url } = await startScript(answer(status, headers, body));
     const report = await examineTarget(targetOf(url));
     expect(faultsOf(report)).toEqual([`health: ${fault}`]);
     expect(isHealthy(report.checks)).toBe(false);

@@ -28,20 +28,25 @@ interface TamperingOptions {
   readonly certificate?: TestCertificate;
   /** Refuses larger bodies by a page of its own, as nginx does. */
   readonly maxBodyBytes?: number;
+  /** Serves the service below this path alone. */
+  readonly below?: string;
+  /** Adds these header fields to requests. */
+  readonly fields?: Readonly<Record<string, string>>;
 }
 
 /** Starts a proxy that ends with its test. */
 export async function startTamperingProxy(
   service: URL,
   tamper: (answer: PassingAnswer) => void,
-  { certificate, maxBodyBytes = Number.POSITIVE_INFINITY }: TamperingOptions = {},
+  { certificate, maxBodyBytes = Number.POSITIVE_INFINITY, below = "", fields = {} }: TamperingOptions = {},
 ) {
   /** The requests so far, as `GET /path`. */
   const requests: string[] = [];
   let [open, most] = [0, 0];
   const handle = (request: IncomingMessage, response: ServerResponse) => {
-    const { method = "GET", url: path = "/", headers } = request;
-    requests.push(`${method} ${path}`);
+    const { method = "GET", url: asked = "/" } = request;
+    const headers = { ...request.headers, ...fields };
+    requests.push(`${method} ${asked}`);
     most = Math.max(most, ++open);
     response.once("close", () => open--);
     if (Number(headers["content-length"] ?? 0) > maxBodyBytes) {
@@ -49,6 +54,8 @@ export async function startTamperingProxy(
       response.writeHead(413, { "Content-Type": "text/html" }).end("<h1>413 Request Entity Too Large</h1>");
       return;
     }
+    if (!asked.startsWith(`${below}/`)) return void response.writeHead(404, { "Content-Type": "text/html" }).end();
+    const path = asked.slice(below.length);
     // `Host` as it came.
     const passed = requestByHttp(new URL(path, service), { method, headers, agent: false });
     const passOn = async (answer: IncomingMessage) => {
