@@ -6,7 +6,7 @@ import { countInWords, firstInWords } from "../../document/size-in-words.ts";
 import { CommandError } from "../exit-codes.ts";
 import { utf8Text } from "../files/folder.ts";
 import { type CsvTable, delimiterInWords, looksLikeCsv, quoteColumn, readCsv } from "../project/csv.ts";
-import { arrayItems } from "../project/json-text.ts";
+import { arrayItems, jsonMistake } from "../project/json-text.ts";
 import { CSV_NAME, JSON_LINES_NAME } from "../project/request.ts";
 
 export interface Row {
@@ -116,13 +116,4 @@ function firstLine(text: string): string {
   return text.split(/\r?\n/, 1)[0] ?? "";
 }
 
-/** Undefined if it is not JSON. */
-function parseValue(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
-
-const isJson = (text: string) => parseValue(text) !== undefined;
+const isJson = (text: string) => jsonMistake(text) === null;

@@ -55,14 +55,8 @@ export function memberTexts(text: string): ReadonlyMap<string, string> | null {
 
 /** The texts of the items of an array, by their numbers from zero; null for anything else. */
 export function itemTexts(text: string): ReadonlyMap<string, string> | null {
-  const cursor = new JsonCursor(Buffer.from(text));
-  cursor.skipWhitespace();
-  if (cursor.peekKind() !== "array") return null;
-  const items = new Map<string, string>();
-  for (let hasItem = cursor.enterArray(); hasItem; hasItem = cursor.nextItem()) {
-    items.set(String(items.size), readValue(cursor));
-  }
-  return items;
+  const read = arrayItems(text, Number.POSITIVE_INFINITY);
+  return "items" in read ? new Map(read.items.map((item, index) => [String(index), item.text])) : null;
 }
 
 function readValue(cursor: JsonCursor): string {
