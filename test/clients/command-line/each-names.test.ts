@@ -88,14 +88,7 @@ describe("a name has", () => {
     ],
     ["a member with a dot of a member", "p.json", '[{"a":{"Kd.-Nr.":"deep"}}]', "{a.Kd.-Nr.}.pdf", ["deep.pdf"]],
     [
-      "columns below the line of a spreadsheet that names its delimiter",
-      "p.csv",
-      "sep=;\r\nid;a,b,c\r\n1;x\r\n2;y\r\n",
-      "{id}.pdf",
-      ["1.pdf", "2.pdf"],
-    ],
-    [
-      "columns separated by what that line names, in quotes",
+      "columns below the line of a spreadsheet that names its delimiter, in quotes",
       "p.csv",
       '\ufeff"sep=|"\nid|x\n1|2\n',
       "{id}-{x}.pdf",
@@ -167,21 +160,6 @@ describe("a row without a possible name stops the batch before anything is made:
     expect(stderr).not.toContain("row 42 (line");
     expect(stderr).toContain("\n… and 14 more: 42, 44, 46, 48, 50, 52-60.\n");
     expect(sent).toBe(0);
-  });
-
-  it("the columns that there are are listed, and the one that was meant", async () => {
-    const { stderr } = await nameEach("p.csv", "Kd.-Nr.;Name;address.city\n1;a;b\n2;c;d\n", "{name}-{Kd-Nr}.pdf");
-    expect(stderr).toBe(
-      "Nothing was done:\n" +
-        "p.csv, row 1 (line 2): there is no {name}\n" +
-        "p.csv, row 2 (line 3): there is no {name}\n" +
-        'row 1 (line 2) has: "Kd.-Nr.", "Name", "address.city". Did you mean Name?\n',
-    );
-  });
-
-  it("the lines below the one that names the delimiter are counted with it", async () => {
-    const { stderr } = await nameEach("p.csv", 'sep=;\nid;x\n1;"a\nb"\n;2\n', "{id}.pdf");
-    expect(stderr).toBe("Nothing was done:\np.csv, row 2 (line 5): {id} is empty\n");
   });
 
   it("a member that is neither text nor a number is said to be one", async () => {

@@ -251,13 +251,3 @@ it("shows a bar in a terminal", async () => {
   expect(screen).toContain("20 of 20 documents rendered.");
   expect(exitCode).toBe(0);
 });
-
-it("makes existing documents again only with --overwrite", async () => {
-  const service = await startScriptedService(sendPdf);
-  const folder = await makeFolder(people(2));
-  await writeProject(folder, { "letters/p0.pdf": "old" });
-  await runCommand(folder, EACH, { env: { SERVICE_URL: service.url } });
-  expect(await readFile(join(folder, "letters/p0.pdf"), "utf8")).toBe("old");
-  await runCommand(folder, [...EACH, "--overwrite"], { env: { SERVICE_URL: service.url } });
-  expect(await readFile(join(folder, "letters/p0.pdf"), "utf8")).toBe(WHOLE_PDF);
-});

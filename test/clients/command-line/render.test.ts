@@ -18,7 +18,7 @@ import {
   shortenWaits,
   startCommand,
 } from "../../support/clients/command-line.ts";
-import { answer, full, reject, startScriptedService, WHOLE_PDF } from "../../support/clients/scripted-service.ts";
+import { answer, reject, startScriptedService, WHOLE_PDF } from "../../support/clients/scripted-service.ts";
 import { readPdf } from "../../support/readers/pdf-reader.ts";
 import { readZip } from "../../support/readers/zip-reader.ts";
 import { sharedService } from "../../support/service/test-service.ts";
@@ -166,21 +166,10 @@ describe("the exit code is", () => {
   const source = { "a.typ": "x", "bad.json": '{"a": 1,\n "b": }', "bad.typ": "#oops" };
 
   it.each([
-    ["2 for an unknown option", ["render", "a.typ", "--colour"], "unknown option '--colour'"],
     [
       "2 for data that is not JSON, by line and column",
       ["render", "a.typ", "-d", "bad.json"],
       "bad.json:2:7 is not JSON",
-    ],
-    [
-      "2 for two standards of a kind",
-      ["render", "a.typ", "--standards", "a-2b,a-3b"],
-      "takes one PDF/A standard, ua-1",
-    ],
-    [
-      "3 for what the rules refuse",
-      ["render", "a.typ", "--standards", "a-1b", "--pdf-version", "2.0"],
-      "Nothing was sent",
     ],
     ["4 for a template that does not compile", ["render", "bad.typ"], "document-rendering check bad.typ"],
   ])("%s", async (title, args, words) => {
@@ -188,14 +177,6 @@ describe("the exit code is", () => {
     expect(stderr).toContain(words);
     expect(stdout).toBe("");
     expect(exitCode).toBe(Number(title[0]));
-  });
-
-  it("5 for a service that stays busy, after its Retry-After", async () => {
-    const busy = await startScriptedService(full(0));
-    const { exitCode, stderr } = await inProject(source, ["render", "a.typ", "--url", busy.url]);
-    expect(stderr).toContain("render_queue_full");
-    expect(busy.requests.filter(({ url: path }) => path === "/v1/render").length).toBeGreaterThan(1);
-    expect(exitCode).toBe(5);
   });
 
   it("6 for a service that fails", async () => {

@@ -2,19 +2,13 @@
  * A source below the root of its project: the document is the one of `typst compile --root`, and what Typst says has the
  * author's lines.
  */
-import { readdir, readFile, writeFile } from "node:fs/promises";
+import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { execa } from "execa";
 import { PNG } from "pngjs";
 import { describe, expect, it } from "vitest";
 import { typstPath } from "../../../support/backend/typst-path.ts";
-import {
-  makeProject,
-  type ProjectFiles,
-  runCommand,
-  startWatching,
-  writeProject,
-} from "../../../support/clients/command-line.ts";
+import { makeProject, type ProjectFiles, runCommand } from "../../../support/clients/command-line.ts";
 import { readPdf } from "../../../support/readers/pdf-reader.ts";
 import { readZip } from "../../../support/readers/zip-reader.ts";
 import { sharedService } from "../../../support/service/test-service.ts";
@@ -156,19 +150,6 @@ describe("what Typst says of a source below the root", () => {
     const { stdout } = await run(["check", "p/doc/a.typ", "--json"]);
     expect(JSON.parse(stdout).diagnostics).toMatchObject([{ file: "p/lib.typ", line: 1, column: 14 }]);
   });
-});
-
-it("check --watch checks again when a file above the folder changes", async () => {
-  const { folder } = await inFolder({
-    "p/typst.toml": "",
-    "p/lib.typ": "#let x = 1",
-    "p/doc/a.typ": '#import "../lib.typ": x',
-  });
-  const watch = await startWatching(folder, ["check", "p/doc/a.typ"]);
-  await writeFile(join(folder, "p/lib.typ"), "#let y = 1");
-  await expect.poll(() => watch.seen).toContain("unresolved import");
-  await writeProject(folder, { "p/lib.typ": "#let x = 2" });
-  await expect.poll(() => watch.seen).toMatch(/unresolved import[\s\S]*a\.typ compiles\./);
 });
 
 it("the command that shows the error has the root", async () => {
