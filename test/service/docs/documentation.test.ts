@@ -323,7 +323,8 @@ describe("the commands", () => {
     const { devDependencies } = await read("test/package.json");
     const { bin } = await read("clients/command-line/package.json");
     const programs = { ...devDependencies, ...bin };
-    for (const [page, text] of Object.entries(PAGES)) {
+    const client = await readPage("docs/client.md");
+    for (const [page, text] of Object.entries({ ...PAGES, "docs/client.md": client })) {
       for (const [, name = ""] of text.matchAll(/npm run ([\w:]+)/g)) expect(scripts, page).toHaveProperty([name]);
       for (const [, name = ""] of text.matchAll(/npx ([\w-]+)/g)) expect(programs, page).toHaveProperty([name]);
       for (const [, path = ""] of text.matchAll(/node ((?:scripts|backend)\/[\w/.-]+)/g)) await readPage(path);
