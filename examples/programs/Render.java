@@ -49,8 +49,9 @@ class Render {
         }
     }
 
-    /** The seconds for which a 429 or 503 asks, as a number or a date; negative if it does not. */
+    /** The seconds for which a 429 or 503 asks, as a number or a date; negative if it does not, and for a 408, which would only come again. */
     static long retryAfter(HttpResponse<?> response) {
+        if (response.statusCode() != 429 && response.statusCode() != 503) return -1;
         var value = response.headers().firstValue("Retry-After").orElse("");
         try {
             if (value.matches("\\d{1,9}")) return Long.parseLong(value);

@@ -38,7 +38,7 @@ func main() {
 		}
 		wait := time.Second
 		if err == nil {
-			wait = retryAfter(header)
+			wait = retryAfter(status, header)
 		}
 		if wait >= 0 && attempt < 5 {
 			time.Sleep(wait)
@@ -55,8 +55,12 @@ func main() {
 	}
 }
 
-// How long to wait for a service, or a gateway, that asks for it: at most five minutes. Negative if neither does.
-func retryAfter(header http.Header) time.Duration {
+// How long to wait for a service, or a gateway, that asks for it: at most five minutes. Negative if neither does, and for a
+// 408, which would only come again.
+func retryAfter(status int, header http.Header) time.Duration {
+	if status != http.StatusTooManyRequests && status != http.StatusServiceUnavailable {
+		return -1
+	}
 	value := header.Get("Retry-After")
 	if seconds, err := strconv.Atoi(value); err == nil {
 		return min(time.Duration(seconds)*time.Second, 5*time.Minute)

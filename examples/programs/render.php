@@ -19,10 +19,10 @@ $context = stream_context_create(['http' => [
     'timeout' => 120,
 ]]);
 
-/** The seconds for which a 429 or 503 asks, as a number or a date; null if it does not. */
+/** The seconds for which a 429 or 503 asks, as a number or a date; null if it does not, and for a 408, which would only come again. */
 function retry_after(string $head): ?int
 {
-    if (!preg_match('/^Retry-After: *(.+?)\r?$/mi', $head, $found)) {
+    if (!preg_match('/^HTTP\S* (429|503)/', $head) || !preg_match('/^Retry-After: *(.+?)\r?$/mi', $head, $found)) {
         return null;
     }
     $until = ctype_digit($found[1]) ? time() + min(300, (int) $found[1]) : strtotime($found[1]);

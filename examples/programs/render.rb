@@ -12,8 +12,9 @@ source = File.read("letter.typ", encoding: "UTF-8")
 data = JSON.parse(File.read("data.json", encoding: "UTF-8"))
 request.body = JSON.generate(source: source, data: data)
 
-# The seconds for which a 429 or 503 asks, as a number or a date; nil if it does not.
+# The seconds for which a 429 or 503 asks, as a number or a date; nil if it does not, and for a 408, which would only come again.
 def retry_after(response)
+  return unless %w[429 503].include?(response.code)
   value = response["Retry-After"] or return
   seconds = Integer(value, exception: false) || Time.httpdate(value) - Time.now
   seconds.clamp(0, 300)

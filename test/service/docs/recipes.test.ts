@@ -7,8 +7,16 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { execa } from "execa";
 import { beforeAll, describe, expect, it, type TestContext } from "vitest";
+import { problem } from "../../../rules/problem.ts";
 import { breakOff, FRAMINGS, sentFile } from "../../support/clients/broken-answers.ts";
-import { answer, type Behaviour, full, PDF, startScriptedService } from "../../support/clients/scripted-service.ts";
+import {
+  answer,
+  type Behaviour,
+  full,
+  PDF,
+  reject,
+  startScriptedService,
+} from "../../support/clients/scripted-service.ts";
 import { blocksOf } from "../../support/readers/markdown-blocks.ts";
 import { sharedService } from "../../support/service/test-service.ts";
 import { API_TOKEN } from "../../support/tokens.ts";
@@ -118,6 +126,15 @@ describe.each(LANGUAGES)("the recipe in %s", { concurrent: true }, (language) =>
     expect(stderr).toContain("template_compile_failed");
     expect(exitCode).toBe(1);
     expect(document).toBeNull();
+  });
+
+  // curl does, as the page says.
+  const unlessCurl = { ...options, skip: options.skip || language === "sh" };
+  it("sends no document again that takes too long", unlessCurl, async (context) => {
+    const tooLong = problem("render_timeout", "Too long.", { timeout_secs: 20 });
+    const server = await startScript(context, ...Array<Behaviour>(5).fill(reject(tooLong, { "Retry-After": "1" })));
+    const { exitCode, stderr } = await run(language, folder, server.url, { source: "x" });
+    expect([server.bodies.length, exitCode], stderr).toEqual([1, 1]);
   });
 
   it("fails and leaves no document if each of its attempts breaks off, in whatever way", options, async (context) => {
