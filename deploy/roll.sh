@@ -1,6 +1,7 @@
 #!/bin/sh
 # Restarts the edges and backends of one host one after the other, each when the one before it is ready, so that no
-# render is lost. A backend that is ready also makes a document before anything goes on. With a version it moves to that one. docs/deploy/one-host.md says how a version gets onto the host.
+# render is lost. A backend that is ready also makes a document before anything goes on. With a version it moves to that
+# one. docs/deploy/one-host.md says how a version gets onto the host.
 # It first asks for everything that it needs, and changes nothing if some of it is missing.
 set -eu
 

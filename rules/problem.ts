@@ -137,7 +137,7 @@ export const PROBLEMS = {
     origin: "request",
     title: "Forbidden",
     context: [],
-    meaning: "The token is missing or wrong.",
+    meaning: "The token is missing or wrong, or the deployment does not serve this host name.",
   },
   not_found: {
     status: 404,
@@ -223,7 +223,7 @@ export const PROBLEMS = {
     origin: "capacity",
     title: "Render queue full",
     context: ["retry_after"],
-    meaning: `Used up, altogether or by the caller: ${limitsInShort("render_queue_full")}. \`detail\` says which, \`Retry-After\` when to try again.`,
+    meaning: `Exhausted, in all or for the caller: ${limitsInShort("render_queue_full")}. \`detail\` says which, \`Retry-After\` when to try again.`,
   },
   render_failed: {
     status: 500,
