@@ -72,7 +72,7 @@ async function openUnconfined(settings: BackendSettings): Promise<Sandbox> {
       environment: { ...UNCONFINED_ENVIRONMENT, ...variables },
       workingDirectory: renderDirectory.root,
       inheritedFile: null,
-      limitCommands: [],
+      setUpCommands: [],
     }),
     findObstacle: async () => "Does SERVICE_TYPST_BIN run, and can this user read it and its libraries?",
   };

@@ -33,7 +33,7 @@ export interface TypstReport {
   readonly peakMemoryBytes: number | null;
 }
 
-export interface TextFifo {
+interface TextFifo {
   readonly path: string;
   readonly mainText: string;
 }
@@ -151,6 +151,8 @@ export class TypstProcess {
         this.#isTextDelivered = true;
         await this.#program.write(programText);
       } else {
+        // The FIFO is there once the program has started.
+        await this.#program.ancestorPid;
         this.#isTextDelivered = await writeFifo(textFifo.path, programText, this.#program);
       }
       const report = await this.#report;

@@ -6,11 +6,11 @@ import { type RenderCommand, renderArguments, type TypstPaths } from "../../typs
 import { waitingText } from "../../typst/program-text.ts";
 import { ServiceFailure } from "../error-log.ts";
 import type { Launcher } from "../launcher/launcher.ts";
-import type { Sandbox } from "../sandbox/sandbox.ts";
+import { shellCommand } from "../launcher/program.ts";
+import type { Sandbox, TypstCommand } from "../sandbox/sandbox.ts";
 import type { BackendSettings } from "../settings.ts";
 import { RenderDirectory } from "../work-directory/render-directory.ts";
-import { FifoStock } from "./fifo-stock.ts";
-import { type TextFifo, TypstProcess } from "./process.ts";
+import { TypstProcess } from "./process.ts";
 
 /** A directory that cannot be removed is left after ten minutes. */
 const MAX_REMOVE_TRIES = 600;
@@ -20,7 +20,6 @@ export class TypstSupervisor {
   readonly #settings: BackendSettings;
   readonly #sandbox: Sandbox;
   readonly #launcher: Launcher;
-  readonly #fifoStock: FifoStock;
   /** Empty directories for the next renders: about as many as there have ever been renders at once. */
   readonly #directories: RenderDirectory[] = [];
   readonly #discarding = new Set<Promise<void>>();
@@ -30,7 +29,6 @@ export class TypstSupervisor {
     this.#settings = settings;
     this.#sandbox = sandbox;
     this.#launcher = launcher;
-    this.#fifoStock = new FifoStock(settings, launcher);
   }
 
   /** @param when "ahead" if there is no request yet: the process finds its fonts, then waits */
@@ -43,10 +41,8 @@ export class TypstSupervisor {
     try {
       const argumentsOf = (paths: TypstPaths) => renderArguments(this.#settings, paths, command, { threads });
       // The request's own fonts are not there yet, so a process that needs them cannot find its fonts ahead.
-      const fifoName = when === "now" || command.fontCount > 0 ? null : await directory.addFifo(this.#fifoStock);
-      const textFifo =
-        fifoName === null ? null : { path: join(directory.root, fifoName), mainText: waitingText(fifoName) };
-      return this.startIn(directory, argumentsOf, textFifo, threads);
+      const fifoName = when === "now" || command.fontCount > 0 ? null : directory.nameFifo();
+      return this.startIn(directory, argumentsOf, fifoName, threads);
     } catch (error) {
       await directory.remove();
       throw error;
@@ -57,17 +53,28 @@ export class TypstSupervisor {
   startIn(
     directory: RenderDirectory,
     argumentsOf: (paths: TypstPaths) => readonly string[],
-    textFifo: TextFifo | null = null,
+    fifoName: string | null = null,
     threads = 1,
   ): TypstProcess {
     const typstArguments = argumentsOf(this.#sandbox.view(directory));
+    const command = this.#sandbox.programCommand(directory, typstArguments, { threads });
     return new TypstProcess({
       launcher: this.#launcher,
       sandbox: this.#sandbox,
-      command: this.#sandbox.programCommand(directory, typstArguments, { threads }),
-      ...{ directory, threads, textFifo },
+      command: fifoName === null ? command : this.#withFifo(command, fifoName),
+      ...{ directory, threads },
+      textFifo: fifoName === null ? null : { path: join(directory.root, fifoName), mainText: waitingText(fifoName) },
       ...(threads > 1 && { maxThreadSeconds: this.#settings.renderCpuSeconds }),
     });
+  }
+
+  /**
+   * Node cannot make a FIFO. Without it, as on a full disk, Typst ends at once: the shell is free again, and a request starts
+   * another process.
+   */
+  #withFifo(command: TypstCommand, fifoName: string): TypstCommand {
+    const makeFifo = `{ ${shellCommand(this.#settings.mkfifoPath, "-m", "600", fifoName)} || :; } 2>/dev/null`;
+    return { ...command, setUpCommands: [...command.setUpCommands, makeFifo] };
   }
 
   /** Never rejects. */

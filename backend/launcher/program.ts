@@ -12,7 +12,8 @@ export interface ProgramCommand {
   readonly workingDirectory: string;
   /** A file that the program finds open for reading as `INHERITED_DESCRIPTOR`; null if there is none. */
   readonly inheritedFile: string | null;
-  readonly limitCommands: readonly string[];
+  /** Commands of its shell, in its directory, before it runs: limits, for one. */
+  readonly setUpCommands: readonly string[];
 }
 
 export const INHERITED_DESCRIPTOR = 3;
@@ -25,9 +26,9 @@ export type ProgramEnd =
   | { readonly kind: "failed"; readonly reason: string; readonly hasStarted: boolean };
 
 export function startLine(command: ProgramCommand): string {
-  const { workingDirectory, limitCommands, environment, inheritedFile, file } = command;
+  const { workingDirectory, setUpCommands, environment, inheritedFile, file } = command;
   const preparation = [
-    ...limitCommands,
+    ...setUpCommands,
     // Shells export these by themselves.
     "unset PWD OLDPWD SHLVL",
     ...Object.entries(environment).map(([name, value]) => `export ${name}=${quote(value)}`),

@@ -56,7 +56,7 @@ export async function openBubblewrap(settings: BackendSettings, launcher: Launch
     }),
     programCommand: (renderDirectory, typstArguments, { threads = 1, variables } = {}) => ({
       typstName: basename(SANDBOX_PATHS.typst),
-      limitCommands: limitCommands(threads),
+      setUpCommands: limitCommands(threads),
       file: settings.bubblewrapPath,
       arguments: [
         ...commonArguments,

@@ -44,7 +44,7 @@ export async function openLandlock(settings: BackendSettings): Promise<Sandbox> 
     }),
     programCommand: (renderDirectory, typstArguments, { threads = 1, variables } = {}) => ({
       typstName: basename(settings.typstPath),
-      limitCommands: limitCommands(threads),
+      setUpCommands: limitCommands(threads),
       file: settings.setprivPath,
       arguments: [
         ...commonArguments,

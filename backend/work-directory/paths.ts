@@ -10,12 +10,11 @@ const NAMES = {
   launcher: "launcher",
   sandboxRoot: "sandbox-root",
   seccompFilter: "seccomp.bpf",
-  fifos: "fifos",
   emptyPackages: "no-packages",
 } as const;
 
-/** What version 1.3 had in its work directory beside these. A crash may have left it. */
-const EARLIER_NAMES = ["streams"];
+/** What versions 1.3 and 2.0 had in their work directories beside these. A crash may have left it. */
+const EARLIER_NAMES = ["streams", "fifos"];
 
 /** The directories and files of renders: a prefix, and a UUID. Versions before 2.0 made six letters. */
 const RENDER_NAME = /^(?:(?:render|output|kept)-(?:[A-Za-z0-9]{6}|[0-9a-f-]{36})|spool-[0-9a-f-]{36})$/;

@@ -2,7 +2,7 @@
  * The temporary directory of one render: the files and data of its request, never the source. Each is created
  * exclusively, in a directory that was just created or emptied, so there is no link to follow.
  */
-import { randomUUID } from "node:crypto";
+import { randomBytes, randomUUID } from "node:crypto";
 import { readdirSync, renameSync, unlinkSync, writeFileSync } from "node:fs";
 import { link, mkdir, rm, rmdir, unlink, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
@@ -23,12 +23,6 @@ import {
 } from "./directory-tree.ts";
 import { LoopTurns } from "./loop-turns.ts";
 
-export interface FifoSource {
-  moveInto(directory: string): Promise<string | null>;
-  /** Takes one back that no process has open. @throws if it is gone. */
-  takeBack(path: string): void;
-}
-
 export interface DirectoryUser {
   /** Whether it has ended and certainly nothing of it is left. */
   readonly isGone: boolean;
@@ -44,6 +38,8 @@ const LAYOUT_ERRORS = new Set(["EEXIST", "ENOTDIR", "EISDIR", "ENAMETOOLONG"]);
 /** Up to this size a file is written at once: Node's thread pool would take longer. */
 const MAX_BYTES_AT_ONCE = 64 * 1024;
 const MAX_FILES_TO_CLEAR = 16;
+/** A template that knew the name of its FIFO could read its own source, which it cannot do otherwise. */
+const FIFO_NAME_BYTES = 16;
 /** The data of a request that brings none. */
 const EMPTY_DATA = Buffer.from("{}");
 
@@ -53,7 +49,6 @@ export class RenderDirectory {
   #files: string[] = [];
   /** The files of the request, and the second names of its fonts. */
   #paths: readonly string[] = [];
-  #fifo: { readonly name: string; readonly source: FifoSource } | null = null;
   #users: DirectoryUser[] = [];
   #hasEmptyData = false;
   #isReusable = true;
@@ -87,9 +82,10 @@ export class RenderDirectory {
     this.#users.push(user);
   }
 
-  async addFifo(source: FifoSource): Promise<string | null> {
-    const name = await source.moveInto(this.root);
-    if (name !== null) this.#fifo = { name, source };
+  /** A name for a FIFO, which no key of a request can have: it is removed with the files of the request. */
+  nameFifo(): string {
+    const name = `:${randomBytes(FIFO_NAME_BYTES).toString("hex")}`;
+    this.#files.push(name);
     return name;
   }
 
@@ -139,8 +135,6 @@ export class RenderDirectory {
       }
       await removeDirectories(this.root, this.#paths);
       this.#paths = [];
-      if (this.#fifo !== null) this.#fifo.source.takeBack(join(this.root, this.#fifo.name));
-      this.#fifo = null;
       const expected = this.#hasEmptyData ? [DATA_FILE_NAME] : [];
       if (readdirSync(this.root).join("/") !== expected.join("/")) return false;
       this.#rename(KEPT_PREFIX);
@@ -168,7 +162,6 @@ export class RenderDirectory {
   /** Name by name: a third of the time of a listing. @returns whether that was everything. */
   async #removeKnown(): Promise<boolean> {
     const files = [...this.#files];
-    if (this.#fifo !== null) files.push(this.#fifo.name);
     if (this.#hasEmptyData) files.push(DATA_FILE_NAME);
     await Promise.allSettled(files.map((file) => unlink(join(this.root, file))));
     try {

@@ -1,6 +1,6 @@
 /** Processes that wait for their program text at a FIFO. */
 import { closeSync, constants, openSync, readSync } from "node:fs";
-import { readdir, stat, unlink } from "node:fs/promises";
+import { readdir, readFile, stat, unlink, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { DATA_FILE_NAME } from "../../../typst/file-layout.ts";
@@ -9,6 +9,7 @@ import { ageSeconds, processStatus, typstProcessesOf } from "../../support/backe
 import { startTemporaryBackend, type TestBackend } from "../../support/backend/test-backend.ts";
 import { expectProblem } from "../../support/problems.ts";
 import { readPdf } from "../../support/readers/pdf-reader.ts";
+import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
 
 /** More than a FIFO holds. */
 const LONG_TEXT = `#let long = "${"x".repeat(500_000)}"\n#long.len()`;
@@ -70,7 +71,7 @@ describe("a process that waits for its text", () => {
       const { fifo } = await waitingProcess(backend.workDirectory);
       expect((await stat(fifo)).isFIFO()).toBe(true);
       expect(fifo).toMatch(/\/:[0-9a-f]{32}$/);
-      names.add(fifo);
+      names.add(basename(fifo));
     }
     expect(names.size).toBe(3);
   });
@@ -103,6 +104,23 @@ describe("a process that waits for its text", () => {
     expect(await states()).toEqual(new Set(["S (sleeping)"]));
     expect(await renderText(backend, "later")).toEqual(["later"]);
     expect(await backend.metric("service_warm_renders_used_total")).toBe(1);
+  });
+
+  it("does not wait where its FIFO cannot be made, as on a full disk, and renders go on in the same shells", async () => {
+    const folder = await makeTemporaryFolder("mkfifo-test-");
+    const tries = join(folder, "tries");
+    // Those of the shells are made.
+    const refuse = `case "$*" in *" :"*) echo "no space" | tee -a '${tries}' >&2; exit 1;; esac`;
+    await writeFile(join(folder, "mkfifo"), `#!/bin/sh\n${refuse}\nexec /usr/bin/mkfifo "$@"\n`, { mode: 0o755 });
+    const backend = await backendFor({ PATH: `${folder}:${process.env.PATH}` });
+    const shells = new Set<string>();
+    for (let round = 1; round <= 3; round++) {
+      expect(await renderText(backend, "text")).toEqual(["text"]);
+      await expect.poll(() => readFile(tries, "utf8").catch(() => "")).toBe("no space\n".repeat(round));
+      await expect.poll(() => backend.metric("service_warm_renders_waiting")).toBe(0);
+      shells.add((await readdir(join(backend.workDirectory, "launcher"))).toSorted().join(" "));
+    }
+    expect([...shells]).toEqual([expect.stringMatching(/^1\.in 1\.out(?: 2\.in 2\.out)?$/)]);
   });
 
   it("is replaced if somebody has removed its FIFO", async () => {

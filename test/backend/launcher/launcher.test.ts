@@ -57,7 +57,7 @@ function shell(script: string, more: Partial<ProgramCommand> = {}): ProgramComma
     // Not a shared folder: tests take processes that name it for those that run in it.
     workingDirectory: import.meta.dirname,
     inheritedFile: null,
-    limitCommands: [],
+    setUpCommands: [],
     ...more,
   };
 }
@@ -253,13 +253,13 @@ describe.each(TITLED_SHELLS)("a program that is started by %s", (_title, testShe
       notStarted(/: .*\/nonexistent\/folder.*/),
     ],
     ["a file that is not there", { inheritedFile: "/nonexistent/file" }, notStarted(/: .*\/nonexistent\/file.*/)],
-    ["a limit that cannot be set", { limitCommands: ["ulimit -n 1000000000000"] }, notStarted(/: .*limit.*/)],
+    ["a limit that cannot be set", { setUpCommands: ["ulimit -n 1000000000000"] }, notStarted(/: .*limit.*/)],
     [
       "a limit whose command complains in pieces",
-      { limitCommands: ["{ printf 'no ' >&2; sleep 0.2; echo limit >&2; false; }"] },
+      { setUpCommands: ["{ printf 'no ' >&2; sleep 0.2; echo limit >&2; false; }"] },
       notStarted(/: no limit/),
     ],
-    ["a limit whose command fails", { limitCommands: ["false", "true"] }, notStarted(/(?:)/)],
+    ["a limit whose command fails", { setUpCommands: ["false", "true"] }, notStarted(/(?:)/)],
     ["a program that is not there", { file: "/nonexistent/program" }, { kind: "exited", exitCode: 127 }],
   ])("fails if it is given %s", async (_what, command, end) => {
     const { launcher } = await openLauncher({ testShell });
