@@ -61,6 +61,12 @@ describe("slots", () => {
     expect(renders.admitted.map(({ askedAt }) => askedAt)).toEqual([0, 1, 2]);
   });
 
+  it("of a full queue are refused to the newest request of the caller with the most of them", async () => {
+    const renders = new RendersInVirtualTime({ ...OPTIONS, slots: 1, maxWaiting: 2 });
+    await ask(renders, "flood", "flood", "flood", "other");
+    expect(renders.asked.map(({ refusedAt }) => refusedAt !== null)).toEqual([false, false, true, false]);
+  });
+
   it.each([
     ["kept from a caller with long renders", KEEP_SECONDS - 1, 1],
     ["no longer kept", KEEP_SECONDS + 1, 2],

@@ -1,7 +1,7 @@
-/** A text through a FIFO: the reader gets the whole of it or never its end. The readers are real processes. */
+/** A text through a FIFO whose reader does not take all of it. The readers are real processes. The others: test/backend/compiler. */
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
@@ -25,10 +25,10 @@ interface StartedReader extends FifoReader {
   readonly text: Promise<string>;
 }
 
-/** `delayed` says what the reader does first, in the shell's language. */
-function startReader(path: string, delayed = "true"): StartedReader {
+/** `first`: what the reader does before it reads all, in the shell's language. */
+function startReader(path: string, first: string): StartedReader {
   // The text is kept back until its end has come.
-  const script = `${delayed}; read_all=$(cat "$1") && printf %s "$read_all"`;
+  const script = `${first}; read_all=$(cat "$1") && printf %s "$read_all"`;
   const process = spawn("/bin/sh", ["-c", script, "sh", path], { stdio: ["ignore", "pipe", "ignore"], detached: true });
   const kill = () => {
     if (process.pid !== undefined && isRunning(process.pid)) globalThis.process.kill(-process.pid, "SIGKILL");
@@ -36,33 +36,6 @@ function startReader(path: string, delayed = "true"): StartedReader {
   onTestFinished(kill);
   return { process, text: text(process.stdout), end: once(process, "exit"), kill };
 }
-
-it.each([
-  ["with its chunks in order", ["one ", "", "two"]],
-  ["if it is larger than a FIFO", ["0123456789abcde\n".repeat(MEBIBYTE / 16), "."]],
-])("a text arrives whole, %s", async (_how, chunks) => {
-  const path = await makeFifo();
-  const reader = startReader(path);
-  const texts = chunks.map((chunk) => Buffer.from(chunk));
-  expect(await writeFifo(path, texts, reader)).toBe(true);
-  expect((await reader.text) === chunks.join("")).toBe(true);
-});
-
-it("a reader that opens late is waited for", async () => {
-  const path = await makeFifo();
-  const reader = startReader(path, `until [ -e "$1.go" ]; do sleep 0.01; done`);
-  // The first try to open is made at once.
-  const written = writeFifo(path, [Buffer.from("late")], reader);
-  await writeFile(`${path}.go`, "");
-  expect(await written).toBe(true);
-  expect(await reader.text).toBe("late");
-});
-
-it("a reader that ends without having opened is not waited for", async () => {
-  const path = await makeFifo();
-  const reader = startReader(path, "exit 1");
-  expect(await writeFifo(path, [Buffer.from("never")], reader)).toBe(false);
-});
 
 it("a reader that stops in the middle never sees an end, and is waited for until it has ended", async () => {
   const path = await makeFifo();

@@ -60,6 +60,12 @@ const PROVOCATIONS: Readonly<Record<BackendCause, () => Promise<[TestBackend, Re
   },
   queue_full: async () => {
     const backend = await busyBackend({ SERVICE_MAX_QUEUED_RENDERS: "1" });
+    // A client that leaves makes room.
+    const leaving = new AbortController();
+    backend.render(RENDER, { signal: leaving.signal }).catch(() => {});
+    await waiting(backend).toBe(1);
+    leaving.abort();
+    await waiting(backend).toBe(0);
     void backend.render(RENDER);
     await waiting(backend).toBe(1);
     const answer = await backend.render(RENDER);
@@ -146,6 +152,17 @@ it.each(BACKEND_CAUSES)("says why it refuses a render: %s", async (cause) => {
   const field = isFull ? "capacityCause" : "unavailableCause";
   const line = { outcome: code, [field]: cause, nextStep: NEXT_STEPS[cause] };
   expect(backend.logged.filter((record) => "outcome" in record && record.outcome === code)).toMatchObject([line]);
+});
+
+it("lets no probe of the edge wait, and a request whose time budget is no number of milliseconds as long as any", async () => {
+  const backend = await busyBackend();
+  for (const text of ["-1", "1e2"]) {
+    void backend.render(RENDER, from("late", { "X-Service-Patience-Milliseconds": text }));
+  }
+  await waiting(backend).toBe(2);
+  const probe = await backend.render(RENDER, from("edge-probe", { "X-Service-Patience-Milliseconds": "10" }));
+  expect(probe.headers.get("X-Service-Problem-Cause")).toBe("slots_busy");
+  expect(probe.headers.get("Server-Timing")).toMatch(/^queue;/);
 });
 
 it.each(["claim", "launcher"])(

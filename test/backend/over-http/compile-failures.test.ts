@@ -4,12 +4,8 @@ import { startSharedBackend, startTemporaryBackend, type TestBackend } from "../
 import { expectProblem } from "../../support/problems.ts";
 
 const REFUSED = "Typst could not produce the requested output from this template.";
-const SEVERAL_PAGES = 'The document has several pages. Select one with "page", or all of them with "archive": "zip".';
-const SELECTION_EMPTY = 'The document has none of the pages that "pages" selects.';
 
 const TWO_PAGES = "a #pagebreak() b";
-/** Looks like the placeholder page that Typst writes if no page is selected. */
-const PLACEHOLDER_SIZED = "#set page(width: 595pt, height: 842pt)\na";
 const saying = (line: string) => `#assert(false, message: "x\\n${line}")`;
 const ARCHIVE = { format: "png", archive: "zip" };
 
@@ -25,18 +21,8 @@ const PNG = { format: "png" };
 
 /** A request that fails, by its source and its output, and the detail that it gets. */
 const FAILURES: [string, string, object, string][] = [
-  ["a second page that is blank", "a #pagebreak()", PNG, SEVERAL_PAGES],
   ["a page beyond every number of Typst's", "a", { ...SVG, page: 2 ** 70 }, `The document has no page ${2 ** 70}.`],
-  [
-    "pages of a PDF that are not there, where one could take the others for none",
-    PLACEHOLDER_SIZED,
-    { pages: "2" },
-    SELECTION_EMPTY,
-  ],
-  ["pages of an archive that are not there", "a", { ...ARCHIVE, pages: "2,7" }, SELECTION_EMPTY],
-  ["an error", '#panic("the secret")', {}, REFUSED],
   ["an error of an image that would have several pages", `${TWO_PAGES} #nothing`, SVG, REFUSED],
-  ["an error of an image with its page named", "#nothing", { ...SVG, page: 2 }, REFUSED],
   [
     "thousands of errors, which Typst explains in twelve seconds",
     `${"#{".repeat(3000)}${"}".repeat(3000)}`,

@@ -206,38 +206,15 @@ describe("an output over the limit", () => {
     expect(context.size).toBeGreaterThan(LIMIT);
   });
 
-  it("in an SVG counts what escaping adds, up to the last byte", async () => {
-    const script = `cat > /dev/null; printf '<svg><a href="?a&b">%01000d</a></svg><a' 0`;
-    const escaped = `<svg><a href="?a&amp;b">${"0".repeat(1000)}</a></svg><a`;
-    const ask = async (limit: number) => {
-      const { backend } = await backendWithFake(script, { SERVICE_MAX_OUTPUT_BYTES: String(limit) });
-      return backend.render({ source: "x", output: { format: "svg" } });
-    };
-    expect(await (await ask(escaped.length)).text()).toBe(escaped);
-    const { context } = await expectProblem(await ask(escaped.length - 1), "output_too_large");
-    expect(context).toEqual({ size: escaped.length, limit: escaped.length - 1 });
-  });
-
-  it("in a PNG counts its resolution, which is added, up to the last byte, in an archive as well", async () => {
-    const png = "\\211PNG\\r\\n\\032\\n\\000\\000\\000\\000IHDR1234\\000\\000\\000\\000IDAT%01000d";
-    const page = 8 + 12 + 8 + 1000 + 21;
-    const zip = page + (30 + 46) + 2 * "page-01.png".length + 22;
-    const ask = async (archive: "zip" | null, limit: number) => {
-      const place = archive === null ? "/dev/stdout" : '$(dirname "$target")/1';
-      const script = `cat > /dev/null; printf '${png}' 0 > "${place}"`;
-      const { backend } = await backendWithFake(script, { SERVICE_MAX_OUTPUT_BYTES: String(limit) });
-      return backend.render({ source: "x", output: { format: "png", archive } });
-    };
-    for (const [archive, size] of [
-      [null, page],
-      ["zip", zip],
-    ] as const) {
-      expect((await (await ask(archive, size)).arrayBuffer()).byteLength).toBe(size);
-      const { context } = await expectProblem(await ask(archive, size - 1), "output_too_large");
-      expect(context).toEqual({ size, limit: size - 1 });
-    }
-    const { context } = await expectProblem(await ask("zip", page - 1), "output_too_large");
-    expect(context).toEqual({ size: page, limit: page - 1 });
+  it("in an SVG counts what escaping adds", async () => {
+    const script = `cat > /dev/null; printf '<svg><a href="?a&b">%01000d</a></svg>' 0`;
+    const size = 1000 + '<svg><a href="?a&amp;b"></a></svg>'.length;
+    const { backend } = await backendWithFake(script, { SERVICE_MAX_OUTPUT_BYTES: String(size - 1) });
+    const { context } = await expectProblem(
+      await backend.render({ source: "x", output: { format: "svg" } }),
+      "output_too_large",
+    );
+    expect(context).toEqual({ size, limit: size - 1 });
   });
 });
 

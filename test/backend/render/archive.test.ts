@@ -10,14 +10,14 @@ import * as v from "valibot";
 import { beforeAll, beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { ByteBudget } from "../../../backend/admission/byte-budget.ts";
 import { packArchive, packPages } from "../../../backend/render/archive.ts";
-import { CLIENT_GONE, failBySpace, refuse } from "../../../backend/render/outcome.ts";
+import { failBySpace, refuse } from "../../../backend/render/outcome.ts";
 import { TimeLimit } from "../../../backend/render/render-time.ts";
 import { Spool } from "../../../backend/render/spool.ts";
 import { readBackendSettings } from "../../../backend/settings.ts";
 import { isDiskFull } from "../../../backend/work-directory/watch.ts";
 import { LIMIT_SETTINGS } from "../../../rules/limits.ts";
 import { OUTPUT_SCHEMAS, type Output } from "../../../rules/output-options.ts";
-import { outputTooLarge, renderFailed, tooManyOutputFiles } from "../../../rules/problem.ts";
+import { outputTooLarge } from "../../../rules/problem.ts";
 import { archiveBytes, DEFLATE_LEVEL } from "../../../typst/archive-layout.ts";
 import { PNG_SIGNATURE, pngChunk, readPixelsPerMetre, readPng } from "../../support/readers/png-reader.ts";
 import { readZip } from "../../support/readers/zip-reader.ts";
@@ -304,13 +304,7 @@ describe("packPages", () => {
 });
 
 const LIMIT = 3000;
-const MAX_FILES = 3;
-const SETTINGS = readBackendSettings({
-  SERVICE_MAX_OUTPUT_BYTES: String(LIMIT),
-  SERVICE_MAX_OUTPUT_FILES: String(MAX_FILES),
-  SERVICE_WORK_DIRECTORY: tmpdir(),
-});
-const WANTED: Output = { format: "svg", filename: null, page: null, pages: null, archive: "zip" };
+const SETTINGS = readBackendSettings({ SERVICE_MAX_OUTPUT_BYTES: String(LIMIT) });
 
 let directory: string;
 
@@ -319,11 +313,8 @@ beforeEach(async () => {
   return () => rm(directory, { recursive: true });
 });
 
-/** The outcome of pages with these contents, and its archive. */
-async function outcomeOf(
-  pages: readonly string[],
-  { wanted = WANTED, roomBytes = LIMIT, diskBytes = LIMIT, clientGone = new AbortController().signal } = {},
-) {
+/** The limits on files and bytes: test/clients/command-line/check-as-the-service.test.ts. */
+async function outcomeOf(pages: readonly string[], { roomBytes = LIMIT, diskBytes = LIMIT } = {}) {
   for (const [index, content] of pages.entries())
     await writeFile(join(directory, String(index + 1)), content, "latin1");
   const memory = new ByteBudget(0, 0);
@@ -331,48 +322,21 @@ async function outcomeOf(
   const archive = new Spool({ directory: tmpdir(), maxOutputBytes: LIMIT, memory, disk }, "caller");
   onTestFinished(() => archive.close());
   const admit = (bytes: number) => (bytes <= roomBytes ? "kept" : "no-room");
-  const time = new TimeLimit(SETTINGS, clientGone);
-  const outcome = await packArchive(SETTINGS, { directory, wanted, admit, threads: 2 }, archive, time);
-  return { outcome, archive };
+  const time = new TimeLimit(SETTINGS, new AbortController().signal);
+  return packArchive(SETTINGS, { directory, wanted: wantedAs("svg"), admit, threads: 2 }, archive, time);
 }
 
-const svgOf = (bytes: number) => "<svg></svg>".padEnd(bytes);
-
 describe("the pages of an archive", () => {
-  it.each(["svg", "png"] as const)("are packed as %s, up to the limit on files", async (format) => {
-    const wanted: Output = v.parse(OUTPUT_SCHEMAS[format], { ...WANTED, format });
-    const { outcome, archive } = await outcomeOf(["<svg>1", "<svg>2", "<svg>3"], { wanted });
-    expect(outcome).toEqual({ kind: "rendered", file: archive, output: wanted });
-    expect(readZip(Buffer.concat(await Array.fromAsync(archive.read()))).map(({ name }) => name)).toEqual(
-      [1, 2, 3].map((number) => `page-0${number}.${format}`),
-    );
-  });
-
-  it("are refused if there is one more than the limit, and if there is none", async () => {
-    expect((await outcomeOf([])).outcome).toEqual(refuse(renderFailed()));
-    expect((await outcomeOf(["1", "2", "3", "4"])).outcome).toEqual(refuse(tooManyOutputFiles(MAX_FILES)));
-  });
-
-  it("are packed up to the limit on bytes, and refused with one more", async () => {
-    expect((await outcomeOf([svgOf(LIMIT - 20), svgOf(20)])).outcome.kind).toBe("rendered");
-    const { outcome } = await outcomeOf([svgOf(LIMIT - 20), svgOf(21)]);
-    expect(outcome).toEqual(refuse(outputTooLarge(LIMIT + 1, LIMIT)));
-  });
-
   it("are refused if escaping makes them too large, with the size that they would have", async () => {
-    const { outcome } = await outcomeOf([`<a href="${"&".repeat(1000)}">`]);
+    const outcome = await outcomeOf([`<a href="${"&".repeat(1000)}">`]);
     expect(outcome).toEqual(refuse(outputTooLarge('<a href="">'.length + 5000, LIMIT)));
   });
 
   it("need room for themselves and for the archive", async () => {
-    expect((await outcomeOf([svgOf(500)], { roomBytes: 500 })).outcome.kind).toBe("rendered");
-    expect((await outcomeOf([svgOf(500)], { roomBytes: 499 })).outcome).toEqual(failBySpace());
-    expect((await outcomeOf([svgOf(500)], { diskBytes: 50 })).outcome).toEqual(failBySpace());
-  });
-
-  it("are not packed for a client that has left", async () => {
-    const { outcome } = await outcomeOf([svgOf(500)], { clientGone: AbortSignal.abort() });
-    expect(outcome).toBe(CLIENT_GONE);
+    const page = "<svg></svg>".padEnd(500);
+    expect((await outcomeOf([page], { roomBytes: 500 })).kind).toBe("rendered");
+    expect(await outcomeOf([page], { roomBytes: 499 })).toEqual(failBySpace());
+    expect(await outcomeOf([page], { diskBytes: 50 })).toEqual(failBySpace());
   });
 });
 

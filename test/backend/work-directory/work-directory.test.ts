@@ -10,54 +10,11 @@ import { readBackendSettings } from "../../../backend/settings.ts";
 import { prepareWorkDirectory } from "../../../backend/work-directory/claim.ts";
 import { RenderDirectory } from "../../../backend/work-directory/render-directory.ts";
 import { makeFakeTypst, waitFor } from "../../support/backend/fake-typst.ts";
-import { textFile } from "../../support/backend/request-files.ts";
 import { startTemporaryBackend } from "../../support/backend/test-backend.ts";
 import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
 
 /** Names of renders of this version, and of the one before it. */
 const CRASHED = "3f1c2a84-5d0e-4b7a-9c11-0a2b3c4d5e6f";
-
-it("the work directory holds nothing of a render that has ended, however it ended", async () => {
-  // The last line of the source tells this Typst what to do.
-  const typst = await makeFakeTypst(`order=$(tail -n 1); case "$order" in
-    ok) printf done;;
-    pages) printf one > "$(dirname "$target")/1"; printf two > "$(dirname "$target")/2";;
-    fail) exit 1;;
-    crash) kill -SEGV $$;;
-    flood) exec cat /dev/zero;;
-    *) echo $$ > "$here/hanging"; exec sleep 300;;
-  esac`);
-  const backend = await startTemporaryBackend({
-    SERVICE_TYPST_BIN: typst.path,
-    SERVICE_RENDER_TIMEOUT_SECONDS: "3",
-    SERVICE_MAX_OUTPUT_BYTES: "100000",
-    SERVICE_MAX_CONCURRENT_RENDERS: "4",
-  });
-  const project = { files: { "deep/er/file.txt": textFile("x") }, data: { own: "x" } };
-  const render = async (order: string, output = {}) =>
-    (await backend.render({ source: `${order}\n`, ...project, output })).status;
-
-  const leaving = new AbortController();
-  const left = backend.render({ source: "leave\n", ...project }, { signal: leaving.signal });
-  left.catch(() => {});
-  await expect.poll(() => typst.read("hanging")).not.toBeNull();
-  leaving.abort();
-  const statuses = await Promise.all([
-    render("ok"),
-    render("pages", { format: "svg", archive: "zip" }),
-    render("fail"),
-    render("crash"),
-    render("flood"),
-    render("hang"),
-  ]);
-  expect(statuses).toEqual([200, 200, 422, 500, 413, 408]);
-  await expect(left).rejects.toThrow();
-  await expect.poll(() => backend.projects()).toEqual([]);
-  const names = await readdir(backend.workDirectory, { recursive: true });
-  // Empty directories for the next renders. Whatever is in one has another name.
-  const others = names.filter((name) => !/^(kept-[0-9a-f-]+$|launcher\/)/.test(name));
-  expect(others.toSorted()).toEqual(["claim", "launcher", "no-packages"]);
-});
 
 it("the work directory holds one directory per render, which no other user can read", async () => {
   const typst = await makeFakeTypst(`cat > /dev/null; echo > "$here/started"; ${waitFor("go")}; printf done`);
