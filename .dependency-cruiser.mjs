@@ -17,7 +17,7 @@ const OF_NODE = [NODE, ANY_PACKAGE, "^package\\.json$"];
 const DECIDING_ON_BACKENDS = "^edge/backends/(?!backend\\.ts$)";
 const WITHOUT_IO = [
   DECIDING_ON_BACKENDS,
-  "^(rules|protocol)/",
+  "^(rules|protocol(?!/node))/",
   "^edge/(clock|body/body-memory|platform/platform)\\.ts$",
 ];
 /** All of `edge/` that runs on every platform. */
@@ -29,26 +29,26 @@ const PARSERS_OF_ADDRESSES = "^edge/backends/backend-address\\.ts$";
 const ONLY = [
   ["rules-are-pure", "^rules/", ["^rules/", PURE_PACKAGES], "They come to the same verdict everywhere: no platform, no I/O."],
   ["json-stands-alone", "^rules/json/", ["^rules/json/"], "It reads bytes and knows nothing of render requests."],
-  ["protocol-is-pure", "^protocol/", ["^(protocol|rules)/", PURE_PACKAGES], "Edge, backend and clients share it."],
+  ["protocol-is-pure", "^protocol/(?!node/)", ["^protocol/(?!node/)", "^rules/", PURE_PACKAGES], "Edge, backend and clients share it."],
   ["files-of-typst-are-read-anywhere", "^typst/(fonts|finished-pdf)/", ["^typst/(fonts|finished-pdf)/", "^rules/", PURE_PACKAGES], "Backend, client and page read them, and no platform is asked."],
   ["typst-stands-below-the-programs", "^typst/.*\\.ts$", ["^(typst|rules)/", NODE], "The backend and developers' machines share it."],
   ["finding-programs-is-bare", "^typst/.*\\.mjs$", ["^typst/.*\\.mjs$", NODE], "It runs on machines that may have no packages yet."],
-  ["edge-names-no-platform", EDGE_ITSELF, [EDGE_ITSELF, "^(rules|protocol)/"], "It runs on Cloudflare and in Node, and only HTTP leads to backends."],
-  ["edge-on-cloudflare", "^edge/platform/cloudflare/", [EDGE_ITSELF, "^edge/platform/cloudflare/", "^(rules|protocol)/", "^cloudflare:"], "A Worker has no Node."],
-  ["edge-on-node", "^edge/platform/node/", [EDGE_ITSELF, "^edge/platform/node/", "^(rules|protocol|server)/", NODE], "It has no packages."],
-  ["server-is-shared", "^server/", ["^(server|protocol|rules)/", NODE], "Edge and backend share it, and it knows neither."],
+  ["edge-names-no-platform", EDGE_ITSELF, [EDGE_ITSELF, "^(rules|protocol(?!/node))/"], "It runs on Cloudflare and in Node, and only HTTP leads to backends."],
+  ["edge-on-cloudflare", "^edge/platform/cloudflare/", [EDGE_ITSELF, "^edge/platform/cloudflare/", "^(rules|protocol(?!/node))/", "^cloudflare:"], "A Worker has no Node."],
+  ["edge-on-node", "^edge/platform/node/", [EDGE_ITSELF, "^edge/platform/node/", "^(rules|protocol)/", NODE], "It has no packages."],
+  ["servers-of-node-share", "^protocol/node/", ["^(protocol|rules)/", NODE], "Edge and backend share it, and it knows neither."],
   ["edge-settings-are-inside", "^edge/(settings|clock)\\.ts$", ["^(rules|protocol)/", PARSERS_OF_ADDRESSES], "They know nothing of what reads them."],
   ["choice-of-backends-does-no-io", DECIDING_ON_BACKENDS, WITHOUT_IO, "Clock, random numbers and I/O are passed in, so that a test decides on them. biome.json denies it the globals."],
-  ["backend-runs-in-node", "^backend/", ["^(backend|rules|protocol|typst|server)/", ...OF_NODE], "Edge, clients, scripts and tests are no part of it."],
+  ["backend-runs-in-node", "^backend/", ["^(backend|rules|protocol|typst)/", ...OF_NODE], "Edge, clients, scripts and tests are no part of it."],
   ["admission-knows-nobody", "^backend/admission/", ["^(backend/admission|rules)/"], "It counts slots and bytes without knowing what a render is."],
   ["backend-leaves", "^backend/(settings|work-directory/paths)\\.ts$", ["^(rules|protocol|typst)/", NODE, "^backend/work-directory/paths\\.ts$"], "They know nothing of what reads them."],
-  ["client-is-portable", "^clients/typescript/", ["^(clients/typescript|protocol|rules)/", "^node_modules/content-disposition/"], "It runs in browsers, Node and Workers."],
-  ["document-is-portable", "^clients/document/", ["^(clients/(document|data-schema|template|typescript)|protocol|rules|typst/fonts)/", READER_OF_PDFS, "^node_modules/(fflate|saxes)/"], "It runs in browsers and Node."],
+  ["client-is-portable", "^clients/typescript/", ["^(clients/typescript|protocol(?!/node)|rules)/", "^node_modules/content-disposition/"], "It runs in browsers, Node and Workers."],
+  ["document-is-portable", "^clients/document/", ["^(clients/(document|data-schema|template|typescript)|protocol(?!/node)|rules|typst/fonts)/", READER_OF_PDFS, "^node_modules/(fflate|saxes)/"], "It runs in browsers and Node."],
   ["e-invoice-stands-alone", "^clients/e-invoice/", ["^clients/e-invoice/", "^node_modules/(fflate|saxes)/"], "It finishes a PDF wherever that came from."],
   ["data-schema-is-portable", "^clients/data-schema/", ["^(clients/data-schema|rules/json)/", "^node_modules/@hyperjump/(json-schema|browser)/"], "It runs in browsers and Node."],
   ["template-is-portable", "^clients/template/(?!node-parser\\.ts$)", ["^(clients/(template|data-schema)|rules)/", "^node_modules/(smol-toml|valibot)/"], "It runs in browsers and Node, each of which provides the parser."],
   ["cli-is-a-client", "^clients/command-line/", ["^(clients/(command-line|typescript|document|data-schema|e-invoice|template)|protocol|rules|typst)/", ...OF_NODE], "It calls the service, and compiles as the service does."],
-  ["playground-is-a-client", "^clients/playground/", ["^(clients/(playground|typescript|document|data-schema|template)|protocol|rules|typst/(fonts|finished-pdf)|node_modules)/"], "It runs in browsers."],
+  ["playground-is-a-client", "^clients/playground/", ["^(clients/(playground|typescript|document|data-schema|template)|protocol(?!/node)|rules|typst/(fonts|finished-pdf)|node_modules)/"], "It runs in browsers."],
 ];
 
 /** Folders and files from the outermost inwards. Each may import those after it, never those before it. */

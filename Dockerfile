@@ -32,7 +32,6 @@ COPY rules rules
 COPY protocol protocol
 COPY typst typst
 COPY edge edge
-COPY server server
 COPY examples examples
 # Two pages that the playground leads to.
 COPY docs docs
@@ -90,7 +89,6 @@ COPY package.json LICENSE ./
 COPY rules rules
 COPY protocol protocol
 COPY typst typst
-COPY server server
 COPY backend backend
 # What `npm run packages` and `npm run fonts` have fetched, if anything.
 COPY vendor/packages packages

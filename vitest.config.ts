@@ -70,7 +70,7 @@ export default defineConfig({
           // what it changes.
           isolate: false,
           include: [
-            "test/{architecture,backend,clients/command-line,clients/document,clients/typescript,clients/python,clients/e-invoice,edge/platform/node,server,scripts,service,typst}/**/*.test.ts",
+            "test/{architecture,backend,clients/command-line,clients/document,clients/typescript,clients/python,clients/e-invoice,edge/platform/node,scripts,service,typst}/**/*.test.ts",
           ],
           globalSetup: [
             "./test/provide-typst.ts",

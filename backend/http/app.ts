@@ -11,11 +11,11 @@ import {
   REQUEST_ID_HEADER,
   REQUEST_ID_PATTERN,
 } from "../../protocol/headers.ts";
+import { Connections } from "../../protocol/node/connections.ts";
+import { answerMalformed } from "../../protocol/node/malformed.ts";
 import { BACKEND_ROUTES } from "../../protocol/routes.ts";
 import { traceIdOf } from "../../protocol/trace-context.ts";
 import { notFound, serviceUnavailable } from "../../rules/problem.ts";
-import { Connections } from "../../server/connections.ts";
-import { answerMalformed } from "../../server/malformed.ts";
 import { TYPST_VERSION } from "../../typst/typst-release.mjs";
 import { describeError, errorCode } from "../error-log.ts";
 import { traceParentOf } from "../observe/request-observer.ts";

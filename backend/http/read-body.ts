@@ -8,11 +8,11 @@ import {
   MAX_DISCARDED_BYTES,
   NO_MEMORY_RETRY_SECONDS,
 } from "../../protocol/body-collector.ts";
+import { IncomingBody } from "../../protocol/node/incoming-body.ts";
 import type { Limits } from "../../rules/limits.ts";
 import { renderQueueFull } from "../../rules/problem.ts";
 import { MAX_BODY_MILLISECONDS } from "../../rules/render-time.ts";
 import { declaredSize, type RequestHead, validateDeclaredSize } from "../../rules/request-head.ts";
-import { IncomingBody } from "../../server/incoming-body.ts";
 import type { Reservation } from "../admission/byte-budget.ts";
 import { CLIENT_GONE, type RenderFailure, refuse } from "../render/outcome.ts";
 import { STEADY_CLOCK } from "../render/render-time.ts";

@@ -2,7 +2,7 @@
 import { availableParallelism } from "node:os";
 import type { FastifyBaseLogger } from "fastify";
 import type { BackendLoad } from "../../protocol/headers.ts";
-import type { LogOutput } from "../../server/log-output.ts";
+import type { LogOutput } from "../../protocol/node/log-output.ts";
 import { ByteBudget } from "../admission/byte-budget.ts";
 import { RenderQueue } from "../admission/render-queue.ts";
 import { InstalledCapabilities } from "../compiler/capabilities.ts";

@@ -2,8 +2,8 @@
  * Runs the backend until a stop signal. What prevents its work ends it with a line on standard error and code 1.
  */
 import { setTimeout as delay } from "node:timers/promises";
+import { LogOutput } from "../../protocol/node/log-output.ts";
 import { SettingError } from "../../rules/settings.ts";
-import { LogOutput } from "../../server/log-output.ts";
 import { TYPST_VERSION, typstProblem } from "../../typst/typst-release.mjs";
 import { chooseSandbox } from "../compiler/choose-sandbox.ts";
 import { errorCode } from "../error-log.ts";

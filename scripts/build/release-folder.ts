@@ -14,7 +14,7 @@ import { writeEdge } from "./edge-folder.ts";
 
 const PROJECT = fileURLToPath(new URL("../../", import.meta.url));
 /** Of these, what git tracks: a checkout may hold secrets, such as those that `deploy/kubernetes/` reads. */
-const PARTS = ["backend", "rules", "protocol", "typst", "server", "deploy", "LICENSE", "CHANGELOG.md"];
+const PARTS = ["backend", "rules", "protocol", "typst", "deploy", "LICENSE", "CHANGELOG.md"];
 /** Packages and fonts that the operator has fetched, and their lock files. */
 const FETCHED = "vendor";
 /** By these npm installs. */

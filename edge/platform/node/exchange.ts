@@ -1,6 +1,6 @@
 /** A request of `node:http` and its answer, as the edge sees them. */
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { IncomingBody } from "../../../server/incoming-body.ts";
+import { IncomingBody } from "../../../protocol/node/incoming-body.ts";
 import type { Answer, ClientRequest, HeaderFields } from "../platform.ts";
 import { fieldOf } from "./backend.ts";
 import { ReadableBody } from "./readable-body.ts";

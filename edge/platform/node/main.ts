@@ -1,7 +1,7 @@
 /** The edge as a program of Node, as `npm run build:edge` makes it and `npm start` runs it. */
 import { readFile } from "node:fs/promises";
+import { LogOutput } from "../../../protocol/node/log-output.ts";
 import { SettingError } from "../../../rules/settings.ts";
-import { LogOutput } from "../../../server/log-output.ts";
 import { startEdge } from "./edge.ts";
 import {
   type Capacity,

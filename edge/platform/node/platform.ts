@@ -1,6 +1,6 @@
 /** The edge's own program of Node: its settings are the environment, its log goes to standard output and standard error. */
 
-import type { LogOutput } from "../../../server/log-output.ts";
+import type { LogOutput } from "../../../protocol/node/log-output.ts";
 import type { AccessToken, BackendAddress } from "../../backends/backend-address.ts";
 import type { Answer, ClientRequest, LogLevel, Platform } from "../platform.ts";
 import { BackendConnections } from "./backend.ts";

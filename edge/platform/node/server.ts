@@ -4,10 +4,10 @@
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { Socket } from "node:net";
+import { Connections } from "../../../protocol/node/connections.ts";
+import { answerMalformed, hasClearEnd, INCOMPLETE_BODY, MALFORMED } from "../../../protocol/node/malformed.ts";
 import { FILE_ROUTES } from "../../../protocol/routes.ts";
 import type { Problem } from "../../../rules/problem.ts";
-import { Connections } from "../../../server/connections.ts";
-import { answerMalformed, hasClearEnd, INCOMPLETE_BODY, MALFORMED } from "../../../server/malformed.ts";
 import type { Answer, ClientRequest } from "../platform.ts";
 import { valuesOf } from "./backend.ts";
 import { Exchange } from "./exchange.ts";

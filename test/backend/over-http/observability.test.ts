@@ -4,8 +4,8 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { buildRenderService } from "../../../backend/http/app.ts";
 import { MAX_CALLERS_IN_METRICS } from "../../../backend/observe/render-metrics.ts";
 import { parseServerTiming } from "../../../protocol/headers.ts";
+import { LogOutput } from "../../../protocol/node/log-output.ts";
 import { PROBLEMS } from "../../../rules/problem.ts";
-import { LogOutput } from "../../../server/log-output.ts";
 import {
   type RenderBody,
   startSharedBackend,

@@ -12,7 +12,7 @@ import { buildRenderService } from "../../../backend/http/app.ts";
 import { Launcher } from "../../../backend/launcher/launcher.ts";
 import { readBackendSettings } from "../../../backend/settings.ts";
 import { prepareWorkDirectory } from "../../../backend/work-directory/claim.ts";
-import { LogOutput } from "../../../server/log-output.ts";
+import { LogOutput } from "../../../protocol/node/log-output.ts";
 import { parseMetrics, sampleValue } from "../readers/metrics-text.ts";
 import { BACKEND_TOKEN } from "../tokens.ts";
 import { processesOf } from "./processes.ts";

@@ -1,6 +1,6 @@
 /** The body of a request in Node, in the pieces in which it arrives. It is not read before somebody asks for it. */
 import type { IncomingMessage } from "node:http";
-import type { BodyClock, BodyPiece, BodyReader } from "../protocol/body-collector.ts";
+import type { BodyClock, BodyPiece, BodyReader } from "../body-collector.ts";
 
 export class IncomingBody implements BodyReader {
   readonly #message: IncomingMessage;

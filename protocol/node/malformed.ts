@@ -2,10 +2,10 @@
 import { randomUUID } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
-import { MAX_DISCARD_MILLISECONDS } from "../protocol/body-collector.ts";
-import { COMMON_HEADERS, REQUEST_ID_HEADER } from "../protocol/headers.ts";
-import { answerProblem } from "../protocol/problem-answer.ts";
-import { problem } from "../rules/problem.ts";
+import { problem } from "../../rules/problem.ts";
+import { MAX_DISCARD_MILLISECONDS } from "../body-collector.ts";
+import { COMMON_HEADERS, REQUEST_ID_HEADER } from "../headers.ts";
+import { answerProblem } from "../problem-answer.ts";
 
 export const MALFORMED = problem(
   "invalid_request",

@@ -1,7 +1,7 @@
 /** Lines for an output that is read late or never. */
 import { Writable } from "node:stream";
 import { expect, it } from "vitest";
-import { LogOutput } from "../../server/log-output.ts";
+import { LogOutput } from "../../../protocol/node/log-output.ts";
 
 const LINE = `${"x".repeat(1023)}\n`;
 const FIT = 1024;
