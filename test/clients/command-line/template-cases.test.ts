@@ -61,6 +61,8 @@ describe("a template", () => {
       "a comma for a point in small grey text": ["#text(6pt, luma(180))[1.50]", "#text(6pt, luma(180))[1,50]"],
       "a faint change": ["#text(luma(40))[Total]", "#text(luma(44))[Total]"],
       "another word": ["a", "b"],
+      // At 72 pixels per inch, nothing of this one is drawn.
+      "a thin rule": ["#place(dy: 20.6pt - 2mm, rect(width: 30mm, height: 0.5pt, fill: black))", ""],
     };
     const casesOf = (side: 0 | 1) =>
       Object.fromEntries(Object.entries(changes).map(([name, markup]) => [name, { markup: markup[side] }]));
@@ -210,14 +212,4 @@ it("a template that cannot run fails by itself, and the reports have the cases o
   const alone = await testIn(folder, "a", "--junit", "alone.xml");
   expect(alone.exitCode).toBe(2);
   expect(await readFile(join(folder, "alone.xml"), "utf8")).toContain("There are no cases");
-});
-
-it("a thin rule that is deleted is a difference", async () => {
-  const folder = await makeTemporaryFolder("template-");
-  const rule = "#place(dx: 5mm, dy: 20.6pt, rect(width: 50mm, height: 0.5pt, fill: black))";
-  const page = "#set page(width: 60mm, height: 40mm, margin: 0pt)\n";
-  await writeProject(folder, { "main.typ": `${page}${rule}`, "cases/a.json": "{}" });
-  expect(await testIn(folder, ".", "--update")).toMatchObject({ exitCode: 0 });
-  await writeProject(folder, { "main.typ": page });
-  expect((await testIn(folder, ".")).failures.a).toContain("Page 1 differs");
 });

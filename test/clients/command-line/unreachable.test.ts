@@ -1,7 +1,6 @@
 /** What the command says when it does not get an answer of the service, and what --verbose says of one that it gets. */
 import { cp, mkdir, rm, symlink, writeFile } from "node:fs/promises";
-import { createServer as createHttpServer, request as httpRequest, type Server } from "node:http";
-import { createServer as createHttpsServer } from "node:https";
+import { createServer } from "node:http";
 import type { Socket } from "node:net";
 import { dirname, join } from "node:path";
 import { execa } from "execa";
@@ -30,6 +29,7 @@ import {
   startScript,
   startScriptedService,
 } from "../../support/clients/scripted-service.ts";
+import { startTamperingProxy } from "../../support/clients/tampering-proxy.ts";
 import { closeServer, listenOnLoopback } from "../../support/loopback-server.ts";
 import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
 import { UNREACHABLE_URL } from "../../support/tokens.ts";
@@ -43,20 +43,6 @@ async function render(url: string, options: CommandOptions = {}, ...args: string
 /** Proxies are those of a process. */
 async function renderInProcess(url: string, env: Readonly<Record<string, string>>, ...args: string[]) {
   return runProcess(await makeProject(FILES), ["render", "a.typ", "--url", url, ...args], { env });
-}
-
-async function listen(server: Server): Promise<URL> {
-  const url = await listenOnLoopback(server);
-  onTestFinished(() => closeServer(server));
-  return url;
-}
-
-async function listenByTls(issuer?: string): Promise<string> {
-  const certificate = makeCertificate({ fromDays: -1, toDays: 1 }, ["localhost"], issuer);
-  const server = createHttpsServer(certificate, (_, response) => response.end());
-  const { port } = await listenOnLoopback(server);
-  onTestFinished(() => closeServer(server));
-  return `https://localhost:${port}`;
 }
 
 describe("a service that takes requests and goes silent", () => {
@@ -130,12 +116,15 @@ describe("a service that cannot be reached: exit code 7, one cause and what to d
     ],
     [
       "an unknown authority",
-      () => listenByTls("Nobody"),
+      async () => {
+        const certificate = makeCertificate({ fromDays: -1, toDays: 1 }, ["localhost"], "Nobody");
+        return (await startTamperingProxy(new URL(UNREACHABLE_URL), () => {}, { certificate })).url.origin;
+      },
       /its certificate is not accepted \(UNABLE_TO_VERIFY_LEAF_SIGNATURE\)\. .*set NODE_EXTRA_CA_CERTS/,
     ],
     [
       "no TLS",
-      async () => `https://${(await listen(createHttpServer())).host}`,
+      async () => (await startScript(sendPdf)).url.replace("http:", "https:"),
       /does not speak the protocol of the URL \(ERR_SSL_WRONG_VERSION_NUMBER\).*http:\/\//,
     ],
     [
@@ -215,35 +204,18 @@ describe("a service that cannot be reached: exit code 7, one cause and what to d
 });
 
 describe("a proxy of the environment", () => {
-  /** A proxy that passes all requests on to one service, whatever their host. */
-  async function startProxy(service: string) {
-    const asked: string[] = [];
-    const server = createHttpServer((request, response) => {
-      asked.push(request.url ?? "");
-      const { pathname } = new URL(request.url ?? "");
-      const { method, headers } = request;
-      request.pipe(
-        httpRequest(new URL(pathname, service), { method, headers }, (answer) => {
-          response.writeHead(answer.statusCode ?? 500, answer.headers);
-          answer.pipe(response);
-        }),
-      );
-    });
-    server.on("connect", (request, socket: Socket) => {
-      asked.push(request.url ?? "");
-      socket.end("HTTP/1.1 403 Forbidden\r\n\r\n");
-    });
-    const url = await listen(server);
-    return { url: url.href, asked };
-  }
+  const startProxy = async (service: string) => {
+    const { url, requests } = await startTamperingProxy(new URL(service), () => {});
+    return { url: url.href, requests };
+  };
 
   it("is used", async () => {
     const service = await startScriptedService(sendPdf);
     const proxy = await startProxy(service.url);
     const { stderr } = await renderInProcess("http://render.example", { http_proxy: proxy.url });
     expect(stderr).toMatch(/^a\.pdf: /);
-    expect(proxy.asked).toContain("http://render.example/v1/constraints");
-    expect(proxy.asked).toContain("http://render.example/v1/render");
+    expect(proxy.requests).toContain("GET http://render.example/v1/constraints");
+    expect(proxy.requests).toContain("POST http://render.example/v1/render");
   });
 
   it.each([
@@ -256,7 +228,7 @@ describe("a proxy of the environment", () => {
     // Something is missing here, so that `check` asks the service for it.
     const folder = await makeProject({ "a.typ": '#set text(font: "Nowhere")\nx' });
     await runProcess(folder, [...args, "--url", "http://render.example"], { env: { http_proxy: proxy.url } });
-    expect(proxy.asked).toContain(`http://render.example${path}`);
+    expect(proxy.requests).toContain(`GET http://render.example${path}`);
   });
 
   it("is not used for the hosts of NO_PROXY", async () => {
@@ -264,7 +236,7 @@ describe("a proxy of the environment", () => {
     const proxy = await startProxy(service.url);
     const env = { HTTP_PROXY: proxy.url, NO_PROXY: "10.0.0.0/8,127.0.0.0/8" };
     expect((await renderInProcess(service.url, env)).exitCode).toBe(0);
-    expect(proxy.asked).toEqual([]);
+    expect(proxy.requests).toEqual([]);
   });
 
   it.each<[list: string, address: string, isExcepted: boolean]>([
@@ -290,7 +262,10 @@ describe("a proxy of the environment", () => {
   });
 
   it("is named, without its password, when it rejects requests", async () => {
-    const proxy = new URL((await startProxy("http://127.0.0.1:1")).url);
+    const server = createServer();
+    server.on("connect", (_, socket: Socket) => void socket.end("HTTP/1.1 403 Forbidden\r\n\r\n"));
+    const proxy = await listenOnLoopback(server);
+    onTestFinished(() => closeServer(server));
     proxy.username = "user";
     proxy.password = "secret";
     // With `--each`, the first failure ends the run.

@@ -2,8 +2,7 @@
  * The clients for TypeScript and Python over real connections to a server that does what a service rarely does, and to
  * servers that are not the service: one table of faults for both.
  */
-import { createServer } from "node:https";
-import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { problem, problemDocument } from "../../../rules/problem.ts";
 import { LOOPBACK, takeFreePort } from "../../../scripts/start/local-service.ts";
 import { bothClients, type CallOptions } from "../../support/clients/both-clients.ts";
@@ -30,8 +29,8 @@ import {
   startScriptedService,
   WHOLE_PDF,
 } from "../../support/clients/scripted-service.ts";
-import { closeServer, listenOnLoopback } from "../../support/loopback-server.ts";
-import { API_TOKEN } from "../../support/tokens.ts";
+import { startTamperingProxy } from "../../support/clients/tampering-proxy.ts";
+import { API_TOKEN, UNREACHABLE_URL } from "../../support/tokens.ts";
 
 beforeAll(() => {
   // Without the random part of a wait, Retry-After: 0 is no wait.
@@ -42,10 +41,8 @@ afterAll(() => void vi.restoreAllMocks());
 
 /** A service with a certificate that nobody has signed. */
 async function startTls(): Promise<string> {
-  const server = createServer(makeCertificate({ fromDays: -1, toDays: 1 }, ["localhost"]));
-  const { port } = await listenOnLoopback(server);
-  onTestFinished(() => closeServer(server));
-  return `https://localhost:${port}`;
+  const certificate = makeCertificate({ fromDays: -1, toDays: 1 }, ["localhost"]);
+  return (await startTamperingProxy(new URL(UNREACHABLE_URL), () => {}, { certificate })).url.origin;
 }
 
 /** A problem of a code that no version of a client knows. @param status as JSON */

@@ -40,7 +40,7 @@ export async function startTamperingProxy(
   tamper: (answer: PassingAnswer) => void,
   { certificate, maxBodyBytes = Number.POSITIVE_INFINITY, below = "", fields = {} }: TamperingOptions = {},
 ) {
-  /** The requests so far, as `GET /path`. */
+  /** The requests so far, as `GET /path`, or with the whole URL. */
   const requests: string[] = [];
   let [open, most] = [0, 0];
   const handle = (request: IncomingMessage, response: ServerResponse) => {
@@ -54,8 +54,10 @@ export async function startTamperingProxy(
       response.writeHead(413, { "Content-Type": "text/html" }).end("<h1>413 Request Entity Too Large</h1>");
       return;
     }
-    if (!asked.startsWith(`${below}/`)) return void response.writeHead(404, { "Content-Type": "text/html" }).end();
-    const path = asked.slice(below.length);
+    // Of a proxy that the client has been told of, the whole URL is asked for.
+    const { pathname, search } = new URL(asked, service);
+    if (!pathname.startsWith(`${below}/`)) return void response.writeHead(404, { "Content-Type": "text/html" }).end();
+    const path = pathname.slice(below.length) + search;
     // `Host` as it came.
     const passed = requestByHttp(new URL(path, service), { method, headers, agent: false });
     const passOn = async (answer: IncomingMessage) => {
