@@ -204,11 +204,17 @@ describe("a package of this machine", async () => {
 });
 
 it("a project without packages does not wait for what the service has", async () => {
-  const silent = await startScriptedService(sendPdf, undefined, () => {});
+  let isGivenUp = false;
+  const silent = await startScriptedService(sendPdf, undefined, (response) => {
+    response.once("close", () => {
+      isGivenUp = true;
+    });
+  });
   const folder = await makeProject({ "letter.typ": "x" });
   const timeout = makeTimeout();
   const running = runCommand(folder, ["render", "letter.typ", ...timeout.args], { env: { SERVICE_URL: silent.url } });
   await expect.poll(() => silent.bodies.length).toBe(1);
+  expect(isGivenUp).toBe(false);
   timeout.pass();
   await running;
 });
