@@ -38,15 +38,10 @@ export class TypstSupervisor {
     let kept = makesFiles ? undefined : this.#directories.pop();
     while (kept !== undefined && !kept.reuse()) kept = this.#directories.pop();
     const directory = kept ?? (await RenderDirectory.create(this.#settings.workDirectory, makesFiles));
-    try {
-      const argumentsOf = (paths: TypstPaths) => renderArguments(this.#settings, paths, command, { threads });
-      // The request's own fonts are not there yet, so a process that needs them cannot find its fonts ahead.
-      const fifoName = when === "now" || command.fontCount > 0 ? null : directory.nameFifo();
-      return this.startIn(directory, argumentsOf, fifoName, threads);
-    } catch (error) {
-      await directory.remove();
-      throw error;
-    }
+    const argumentsOf = (paths: TypstPaths) => renderArguments(this.#settings, paths, command, { threads });
+    // The request's own fonts are not there yet, so a process that needs them cannot find its fonts ahead.
+    const fifoName = when === "now" || command.fontCount > 0 ? null : directory.nameFifo();
+    return this.startIn(directory, argumentsOf, fifoName, threads);
   }
 
   /** Never throws: the process reports a failure. */

@@ -1,5 +1,4 @@
 /** Why Landlock cannot be used on this machine: the facts, and what they mean to the operator. */
-import { readFileSync } from "node:fs";
 import { OLDEST_LINUX, OLDEST_UTIL_LINUX } from "../../typst/sandbox-modes.mjs";
 import type { BackendSettings } from "../settings.ts";
 import { askProgram, findMachineFacts, type MachineFacts, type Trial, tryProgram } from "./trial.ts";
@@ -9,8 +8,6 @@ export interface LandlockFacts extends MachineFacts {
   readonly setprivVersion: string | null;
   readonly knowsLandlock: boolean;
   readonly setpriv: Trial;
-  /** Null if they cannot be read. */
-  readonly securityModules: readonly string[] | null;
 }
 
 export async function findLandlockFacts({ setprivPath }: BackendSettings): Promise<LandlockFacts> {
@@ -20,7 +17,6 @@ export async function findLandlockFacts({ setprivPath }: BackendSettings): Promi
     setprivVersion: /util-linux \S+/.exec(await askProgram(setprivPath, "--version"))?.[0] ?? null,
     knowsLandlock: (await askProgram(setprivPath, "--help")).includes("--landlock-access"),
     setpriv: await tryProgram(setprivPath, ["--no-new-privs", ...rules, "--", setprivPath, "--version"]),
-    securityModules: readSecurityModules(),
   };
 }
 
@@ -38,28 +34,18 @@ export function describeLandlockObstacle(facts: LandlockFacts): string {
 }
 
 /** Why Landlock fails: setpriv, run in English, ends its error message with the kernel's error. */
-function kernelObstacle({ securityModules, isFiltered }: LandlockFacts, complaint: string): string {
+function kernelObstacle({ isFiltered }: LandlockFacts, complaint: string): string {
   if (/^setpriv: landlock.*Operation not permitted$/.test(complaint) && isFiltered) {
     return (
       "A filter of system calls binds this process and refuses Landlock: the container's seccomp profile is older than " +
       "Landlock. Update the container's runtime, or give it a profile that allows landlock_create_ruleset."
     );
   }
-  const isOff = securityModules !== null && !securityModules.includes("landlock");
-  if (isOff || complaint.endsWith("Operation not supported")) {
+  if (complaint.endsWith("Operation not supported")) {
     return "Landlock is in the kernel and not switched on. Add landlock to the lsm= list of the kernel's command line.";
   }
   if (complaint.endsWith("Function not implemented")) {
     return `The kernel has no Landlock, or a container's seccomp profile hides it. It needs ${OLDEST_LINUX} or newer.`;
   }
   return "setpriv cannot set up Landlock here, and no usual cause was found.";
-}
-
-function readSecurityModules(): string[] | null {
-  try {
-    return readFileSync("/sys/kernel/security/lsm", "utf8").trim().split(",");
-  } catch {
-    // securityfs is not mounted, or only the superuser may read it.
-    return null;
-  }
 }

@@ -45,7 +45,7 @@ const lossOf = (name: string, workDirectory: string) => ({
 });
 
 const REMOVALS: [SandboxMode, string][] = [
-  ["bubblewrap", ""],
+  ["bubblewrap", "sandbox-root/project"],
   ["landlock", "seccomp.bpf"],
   ["none", "no-packages"],
 ];

@@ -2,7 +2,6 @@
  * The sandboxes themselves: the trial can tell a working sandbox from none, and a Typst that waits for its input in one
  * has, as the host sees it, the right namespaces, capabilities, environment, descriptors, limits and mounts.
  */
-import { existsSync } from "node:fs";
 import { mkdir, readdir, readlink, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -351,24 +350,6 @@ describe("the stack of a Typst", () => {
     expect(stackBytes(`Limit  Soft  Hard\nMax stack size            ${limits} bytes\n`)).toBe(expected);
   });
 });
-
-/** Where this machine's settings of huge pages are in the work directory. */
-const hugePageFiles = HUGE_PAGE_FILES.filter((name) => existsSync(`/sys/${name}`)).map(
-  (name) => `sandbox-root/sys/${name}`,
-);
-
-it.each([
-  ["bubblewrap", ["seccomp.bpf", "sandbox-root", "sandbox-root/project", ...hugePageFiles]],
-  ["landlock", ["seccomp.bpf", "no-packages"]],
-  ["none", ["no-packages"]],
-] as const)(
-  "what a sandbox has put into the work directory is among the files that a render needs: %s",
-  async (mode, names) => {
-    const { settings, sandbox } = await openTestSandbox(mode);
-    const paths = names.map((name) => join(settings.workDirectory, name));
-    expect(sandbox.workFiles).toEqual(expect.arrayContaining(paths));
-  },
-);
 
 it("the libraries of Typst are not those that the backend was started with", async () => {
   const shell = await listSharedLibraries("/bin/sh");
