@@ -42,63 +42,6 @@ it("render reports the first twenty mistakes with path and line, and how many mo
   expect(requests).toEqual([]);
 });
 
-it.each([
-  ["p.json", '[{"id": "a"},\n  {\n"id": 1}, {"id": 2}]', ["p.json:3:7: id: ", "p.json:3:18: id: "]],
-  ["p.csv", 'id,x\n\na,"1\n2"\nbc,3\n', ["p.csv:5:1: id: "]],
-])("reports the mistakes in a row of %s by the line of the file", async (name, text, told) => {
-  const schema = '{"properties": {"id": {"type": "string", "maxLength": 1}}}';
-  const folder = await makeLetter({ [name]: text, "data.schema.json": schema });
-  const args = ["render", "letter.typ", "--each", name, "-o", "{#}.pdf"];
-  const { stderr, exitCode } = await runCommand(folder, args, { env });
-  const lines = stderr.trimEnd().split("\n");
-  expect(lines.slice(0, -1)).toEqual(told.map((place) => expect.stringContaining(place)));
-  expect(lines.at(-1)).toMatch(/^Nothing was sent: [12] of [23] rows of p\.\w+ do not fit data\.schema\.json\.$/);
-  expect(exitCode).toBe(3);
-  expect(requests).toEqual([]);
-});
-
-it("reports each mistake to programs with path, pointer, line and column", async () => {
-  const schema = '{"properties": {"items": {"items": {"properties": {"a/b": {"type": "string"}}}}}}';
-  const folder = await makeLetter({ "d.json": '{"items": [\n  {"a/b": 1}]}', "data.schema.json": schema });
-  const { stdout } = await runCommand(folder, ["check", "letter.typ", "-d", "d.json", "--json"]);
-  expect(JSON.parse(stdout)).toMatchObject({
-    outcome: "failed",
-    exitCode: 3,
-    findings: [{ file: "d.json", line: 2, column: 11, path: 'items[0]["a/b"]', pointer: "/items/0/a~1b" }],
-  });
-});
-
-it.each<[string, ProjectFiles, RegExp, number]>([
-  [
-    "a mistake in the schema itself, with its line there",
-    { "data.schema.json": '{\n  "type": "text"\n}' },
-    /^data\.schema\.json:2:11: type: must be "array", .*\ndata\.schema\.json is not a schema/,
-    2,
-  ],
-  [
-    "that a schema requires data and there is none",
-    { "data.schema.json": '{"required": ["name"]}' },
-    /"name" is missing\nNothing was compiled: there is no data, which does not fit data\.schema\.json\.\n$/,
-    3,
-  ],
-  [
-    "mistakes by a schema with a byte order mark",
-    { "data.schema.json": '\ufeff{"required": ["name"]}' },
-    /"name" is/,
-    3,
-  ],
-  [
-    "a schema in another encoding",
-    { "data.schema.json": Buffer.from("\ufeff{}", "utf16le") },
-    /^data\.schema\.json begins with the byte order mark of UTF-16: save it as UTF-8\.\n$/,
-    2,
-  ],
-])("reports %s", async (_what, files, words, code) => {
-  const { exitCode, stderr } = await runCommand(await makeLetter(files), ["check", "letter.typ"]);
-  expect(stderr).toMatch(words);
-  expect(exitCode).toBe(code);
-});
-
 it("stops a regular expression that would run forever", async () => {
   const read = await readSchema('{"pattern": "^(a+)+$"}');
   if (!("schema" in read)) throw new Error("no schema");
@@ -152,22 +95,6 @@ describe("schema", () => {
       required: ["id", "when", "lines"],
       additionalProperties: false,
     });
-  });
-
-  it("takes the rows of CSV, and says that they are text", async () => {
-    const folder = await makeProject({ "a.csv": "name;2025\nAda, Ben;1\n" });
-    const { stdout, stderr } = await runCommand(folder, ["schema", "a.csv"]);
-    expect(Object.keys(JSON.parse(stdout).properties).sort()).toEqual(["2025", "name"]);
-    expect(stderr).toBe(
-      'a.csv: columns "name", "2025", separated by ";"; 1 row. Values of CSV are text, so all are strings.\n',
-    );
-  });
-
-  it("names the line of data that is not JSON", async () => {
-    const folder = await makeProject({ "b.jsonl": '{"a": 1}\n{"a": }\n' });
-    const { exitCode, stderr } = await runCommand(folder, ["schema", "b.jsonl"]);
-    expect(stderr).toBe("b.jsonl:2:7 is not JSON.\n");
-    expect(exitCode).toBe(2);
   });
 });
 

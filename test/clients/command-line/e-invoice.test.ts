@@ -1,4 +1,4 @@
-/** `render --e-invoice` against the running service. */
+/** `render --e-invoice` against the running service. What it refuses before is in what-is-said.txt. */
 import { access, cp, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -41,14 +41,6 @@ it("writes a finished e-invoice, which is PDF/A-3 by default", async () => {
   expect(pdf.toString("latin1")).toContain("<fx:ConformanceLevel>EN 16931</fx:ConformanceLevel>");
 });
 
-it.each([
-  ["zugferd", "ZUGFeRD is the same as Factur-X since 2.1: --e-invoice factur-x."],
-  ["ubl", "Allowed choices are factur-x, xrechnung."],
-])("takes no format %s, and says which to name", async (format, told) => {
-  const { exitCode, stderr } = await render(["--e-invoice", format]);
-  expect([exitCode, stderr]).toEqual([2, expect.stringContaining(`argument '${format}' is invalid. ${told}\n`)]);
-});
-
 it("writes no document that cannot become one, and says why", async () => {
   const change = withAnotherName('"invoice.xml"');
   const { folder, exitCode, stderr } = await render(["--e-invoice", "factur-x", "-o", "a.pdf"], change);
@@ -82,17 +74,4 @@ it("finishes each document, and counts those that cannot be finished as failed",
   expect([exitCode, stderr]).toEqual([8, expect.stringContaining("The document cannot become an e-invoice")]);
   expect(await readFile(join(folder, "1.pdf"), "latin1")).toContain("<fx:Version>1.0</fx:Version>");
   await expect(access(join(folder, "2.pdf"))).rejects.toThrow("ENOENT");
-});
-
-it.each([
-  [["--profile", "basic"], "--profile needs --e-invoice factur-x."],
-  [
-    ["--e-invoice", "xrechnung", "--profile", "basic"],
-    "--profile needs --e-invoice factur-x: XRechnung is one profile.",
-  ],
-  [["--e-invoice", "factur-x", "-o", "a.png"], "An e-invoice is a PDF"],
-  [["--e-invoice", "factur-x", "--standards", "a-2b"], "--e-invoice needs a-3b, a-3u or a-3a"],
-])("refuses %j", async (args, words) => {
-  const { exitCode, stderr } = await render(args);
-  expect([exitCode, stderr]).toEqual([2, expect.stringContaining(words)]);
 });

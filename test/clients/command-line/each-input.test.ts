@@ -207,31 +207,10 @@ describe("CSV", () => {
     expect(stderr.includes("note")).toBe(note !== "");
   });
 
-  it("has values that are text, and the message of a schema says what to do", async () => {
-    const folder = await makeProject({
-      "a.typ": "#data",
-      "p.csv": "nr,wood\nA7,10\n",
-      "data.schema.json": '{"properties": {"wood": {"type": "number"}}}',
-    });
-    const { stderr, exitCode } = await runCommand(folder, ["check", "a.typ", "--each", "p.csv"]);
-    expect(stderr).toContain('p.csv:2:1: wood: must be a number, not the string "10": all values of CSV are text.');
-    expect(exitCode).toBe(3);
-  });
-
   it.each(["a", "ab", '"', "1", ""])("takes no --delimiter %j", async (delimiter) => {
     const { exitCode, data } = await renderEach("p.csv", "a,b\n1,2\n", { args: ["--delimiter", delimiter] });
     expect([exitCode, data]).toEqual([2, []]);
   });
-});
-
-it.each([
-  ["p.csv", "a\n1\n2\n"],
-  ["p.jsonl", "1\n2\n"],
-])("a file of rows is no --data: %s", async (name, content) => {
-  const folder = await makeProject({ "a.typ": "#data", [name]: content });
-  const { stderr, exitCode } = await runCommand(folder, ["render", "a.typ", "--data", name]);
-  expect(stderr).toBe(`${name} is not the JSON of one document: for a document of each row, use --each ${name}.\n`);
-  expect(exitCode).toBe(2);
 });
 
 describe("a file name", () => {

@@ -1,4 +1,4 @@
-/** What is said of templates that would make another document than their author expects: the rows of what-is-said.txt. */
+/** What is said of templates, data and options that would not make what their author expects: the rows of what-is-said.txt. */
 import { readFileSync } from "node:fs";
 import { it } from "vitest";
 import { expectRow, readTable } from "../../support/clients/table-of-runs.ts";
@@ -23,6 +23,8 @@ const { rows } = readTable(readFileSync(new URL("what-is-said.txt", import.meta.
     "h.tsv": "Mon\t9",
     "t.json": '{\n\t"hours": "Mon 9"\n}',
   },
+  MARKED_SCHEMA: { "data.schema.json": '\ufeff{"required": ["name"]}' },
+  WIDE_SCHEMA: { "data.schema.json": Buffer.from("\ufeff{}", "utf16le") },
   JPEG: { "logo.jpg": GREY_JPEG.subarray(0, -2), "whole.jpg": GREY_JPEG },
 });
 
