@@ -35,6 +35,17 @@ const problem =
     reply(code, fields);
 const FROM_FILE = { kind: "answered", answer: { content: "file" } };
 
+/** What a test does not say of how a render is sent: its client stays, and nobody answers a probe or says how busy it is. */
+const UNSAID = {
+  whenClientLeaves: () => () => {},
+  sendProbe: () => Promise.reject(new Error("no answer")),
+  inBackground: () => {},
+  askLoad: async () => null,
+  longestAnswerMilliseconds: TIME_BUDGET_MILLISECONDS,
+  discard: () => {},
+  report: () => {},
+};
+
 interface Outcome {
   readonly end: RenderAnswer<Answer>;
   /** What became of the body, and which backends were asked, in order. */
@@ -69,6 +80,7 @@ async function forward(
   };
   let isOver = false;
   const ending = tryBackends<Answer>({
+    ...UNSAID,
     choice,
     // Of two backends that are equally good the first by place is taken.
     attempts: new RenderAttempts(choice, timeBudgetMilliseconds, 1, () => 0),
@@ -89,11 +101,8 @@ async function forward(
       probed.push(backends.indexOf(backend));
       throw new Error("no answer");
     },
-    inBackground: () => {},
-    askLoad: async () => null,
     longestAnswerMilliseconds,
     discard: ({ content }) => void events.push(`discard ${content}`),
-    report: () => {},
   }).finally(() => {
     isOver = true;
   });
@@ -228,23 +237,17 @@ describe("a body whose memory other requests may take", () => {
     const answer = Promise.withResolvers<Answer>();
     const asked: string[] = [];
     const ending = tryBackends<Answer>({
+      ...UNSAID,
       choice,
       attempts,
       clock,
       body: reservation,
-      whenClientLeaves: () => () => {},
       send: ({ name }, { signal, reportTaken }) => {
         asked.push(name);
         signal.addEventListener("abort", () => answer.reject(new Error("aborted")));
         reportTaken("all");
         return answer.promise;
       },
-      sendProbe: () => Promise.reject(new Error("no answer")),
-      inBackground: () => {},
-      askLoad: async () => null,
-      longestAnswerMilliseconds: TIME_BUDGET_MILLISECONDS,
-      discard: () => {},
-      report: () => {},
     });
     const take = () => memory.reserve("other", 600_000, new BodyCollector(0, 0)).tryGrowTo(BYTES);
     return { clock, choice, backend: a, take, answer, ending, asked };
@@ -282,25 +285,20 @@ it("before a large body goes to a second backend, two at a time are asked how bu
   const choice = new BackendChoice(backends);
   const events: string[] = [];
   const ending = tryBackends<Answer>({
+    ...UNSAID,
     choice,
     attempts: new RenderAttempts(choice, TIME_BUDGET_MILLISECONDS, BYTES, () => 0),
     clock,
     body: { bytes: new Uint8Array(BYTES), withdraw: () => {}, offer: () => {} },
-    whenClientLeaves: () => () => {},
     send: async ({ name }) => {
       events.push(`send to ${name}`);
       return reply(name === "full" ? "render_queue_full" : "file");
     },
-    sendProbe: () => Promise.reject(new Error("no answer")),
-    inBackground: () => {},
     askLoad: async ({ name }, milliseconds) => {
       events.push(`ask ${name}`);
       await clock.wait(milliseconds);
       return { running: name === "free" ? 0 : 1, waiting: 0, slots: 1, isDraining: false };
     },
-    longestAnswerMilliseconds: TIME_BUDGET_MILLISECONDS,
-    discard: () => {},
-    report: () => {},
   });
   await clock.pass(999);
   expect(events).toEqual(["send to full", "ask b", "ask c"]);

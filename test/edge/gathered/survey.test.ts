@@ -1,8 +1,7 @@
-/** Documents of all backends, asked for where a request may have six fetches that wait. */
+/** Documents of all backends, asked for where a request may have six fetches that wait: a seventh would be queued. */
 import { expect, it } from "vitest";
 import { BackendSurvey } from "../../../edge/gathered/survey.ts";
 import type { Backend } from "../../../edge/platform/platform.ts";
-import { SixFetches } from "../six-fetches.ts";
 import { StillClock } from "../still-clock.ts";
 import { stubBackends } from "../stub-backends.ts";
 
@@ -12,33 +11,28 @@ const MILLISECONDS_PER_SURVEY = 9500;
 function makeWorld(latencies: readonly number[], random = () => 0) {
   const clock = new StillClock();
   const backends = stubBackends(...latencies.keys());
-  let fetches = new SixFetches();
+  const fetches = { count: 0, waiting: 0, most: 0 };
   const survey = new BackendSurvey(
     async (backend, timeoutMilliseconds) => {
       const latency = latencies[backends.indexOf(backend)] ?? 0;
-      const wait = () => clock.wait(Math.min(latency, timeoutMilliseconds));
-      let isLate = false;
-      // The time of a request begins when it is sent, not when the platform lets it go.
-      const late = clock.after(timeoutMilliseconds, () => {
-        isLate = true;
-      });
-      await fetches.run(wait);
-      late();
-      return isLate || latency > timeoutMilliseconds ? null : "text";
+      fetches.count++;
+      fetches.most = Math.max(fetches.most, ++fetches.waiting);
+      await clock.wait(Math.min(latency, timeoutMilliseconds));
+      fetches.waiting--;
+      return latency > timeoutMilliseconds ? null : "text";
     },
     clock,
     random,
   );
   /** The indexes of those that answered, were silent, and were not asked. */
   const ask = async (listed: readonly Backend[] = backends) => {
-    fetches = new SixFetches();
-    const beganAt = clock.now();
+    Object.assign(fetches, { count: 0, most: 0 });
     const asking = survey.ask(listed);
     await clock.pass(MILLISECONDS_PER_SURVEY);
     const answers = await asking;
     const those = (answer: string | null | undefined) => listed.filter((one) => answers.get(one) === answer);
     const [answered, silent, unasked] = [those("text"), those(null), those(undefined)].map(({ length }) => length);
-    return { answered, silent, unasked, most: fetches.most, count: fetches.count, beganAt };
+    return { answered, silent, unasked, most: fetches.most, count: fetches.count };
   };
   return { ask, backends };
 }

@@ -1,7 +1,7 @@
 /** `POST /v1/render` at the edge: what is rejected, what a backend gets, and which of its answers are accepted. */
 import { createExecutionContext } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { afterEach, describe, expect, it, vi } from "vitest";
+import { afterEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { FairLimit } from "../../../edge/body/fair-limit.ts";
 import app from "../../../edge/platform/cloudflare/worker.ts";
 import { BodyCollector } from "../../../protocol/body-collector.ts";
@@ -186,6 +186,32 @@ describe("a rejected request", () => {
     await expectProblem(await sendRender(body, { "X-Service-Api-Token": "wrong" }), "forbidden");
     expect(Date.now() - startedAt).toBeGreaterThanOrEqual(5000);
     expect(Date.now() - startedAt).toBeLessThan(6000);
+  });
+
+  it("is read on for 32 clients without a token at most, while each sends something within half a second", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    const clients = Array.from({ length: 34 }, () => new AbortController());
+    onTestFinished(() => {
+      for (const client of clients) client.abort();
+    });
+    const refused = ({ signal }: AbortController) => {
+      const { readable: body } = new IdentityTransformStream();
+      const init = { method: "POST", headers: { "X-Service-Api-Token": "wrong" }, body, signal };
+      return app.fetch(new Request("https://render.example/v1/render", init), env, createExecutionContext());
+    };
+    const isWaiting = async (answer: Promise<Response>) =>
+      (await Promise.race([answer, scheduler.wait(20)])) === undefined;
+    const answers = clients.slice(0, 33).map(refused);
+    const waiting = await Promise.all(answers.map(isWaiting));
+    expect(waiting).toEqual(answers.map((_, index) => index < 32));
+    // A client that leaves makes room.
+    clients[7]?.abort();
+    expect(await Promise.all(clients.slice(33).map((client) => isWaiting(refused(client))))).toEqual([true]);
+    const [first = expect.unreachable()] = answers;
+    vi.advanceTimersByTime(499);
+    expect(await isWaiting(first)).toBe(true);
+    vi.advanceTimersByTime(1);
+    expect((await first).status).toBe(403);
   });
 
   it("has its size checked before its media type, and its media type and coding before its JSON", async () => {

@@ -61,6 +61,8 @@ const profilesOf = (output: Output, { pdfAVersion }: typeof VALUES): string[] =>
   standardsOf(output)
     .map(String)
     .filter((standard) => standard in pdfAVersion);
+const hasOneOf = (output: Output, standards: readonly string[]) =>
+  standards.some((standard) => standardsOf(output).includes(standard));
 const isImage = ({ format }: Output) => format === "png" || format === "svg";
 const isGiven = (value: unknown) => value !== undefined && value !== null;
 
@@ -98,75 +100,50 @@ const VALUES = {
   pdfA4Standards: ["a-4", "a-4f", "a-4e"],
 };
 
+const rule = (id: string, field: string, isBroken: OutputRule["isBroken"]): OutputRule => ({ id, field, isBroken });
+
 const RULES: readonly OutputRule[] = [
-  {
-    id: "page_selection_too_long",
-    field: "pages",
-    isBroken: (output, { lengthOf, maxLength }) => lengthOf(pagesOf(output) ?? "") > maxLength,
-  },
-  {
-    id: "page_selection_too_many_segments",
-    field: "pages",
-    isBroken: (output, rules) => selectionsOf(output).length > rules.maxSelections,
-  },
-  {
-    id: "page_selection_malformed",
-    field: "pages",
-    isBroken: (output, rules) => selectionsOf(output).some((selection) => !rules.selection.test(selection)),
-  },
-  {
-    id: "page_range_end_precedes_start",
-    field: "pages",
-    isBroken: (output, rules) =>
-      selectionsOf(output).some((selection) => {
-        const [first = "", last = ""] = selection.split("-");
-        return last !== "" && rules.isBackwards(first, last);
-      }),
-  },
-  {
-    id: "duplicate_standards",
-    field: "standards",
-    isBroken: (output) => new Set(standardsOf(output)).size < standardsOf(output).length,
-  },
-  {
-    id: "multiple_pdf_a_standards",
-    field: "standards",
-    isBroken: (output, rules) => profilesOf(output, rules).length > 1,
-  },
-  {
-    id: "ua_1_with_pdf_a_4",
-    field: "standards",
-    isBroken: (output, { pdfA4Standards }) =>
-      standardsOf(output).includes("ua-1") && pdfA4Standards.some((standard) => standardsOf(output).includes(standard)),
-  },
-  {
-    id: "version_conflicts_with_standard",
-    field: "version",
-    isBroken: (output, rules) =>
+  rule("page_selection_too_long", "pages", (output, rules) => rules.lengthOf(pagesOf(output) ?? "") > rules.maxLength),
+  rule(
+    "page_selection_too_many_segments",
+    "pages",
+    (output, rules) => selectionsOf(output).length > rules.maxSelections,
+  ),
+  rule("page_selection_malformed", "pages", (output, rules) =>
+    selectionsOf(output).some((selection) => !rules.selection.test(selection)),
+  ),
+  rule("page_range_end_precedes_start", "pages", (output, rules) =>
+    selectionsOf(output).some((selection) => {
+      const [first = "", last = ""] = selection.split("-");
+      return last !== "" && rules.isBackwards(first, last);
+    }),
+  ),
+  rule("duplicate_standards", "standards", (output) => new Set(standardsOf(output)).size < standardsOf(output).length),
+  rule("multiple_pdf_a_standards", "standards", (output, rules) => profilesOf(output, rules).length > 1),
+  rule(
+    "ua_1_with_pdf_a_4",
+    "standards",
+    (output, rules) => hasOneOf(output, ["ua-1"]) && hasOneOf(output, rules.pdfA4Standards),
+  ),
+  rule(
+    "version_conflicts_with_standard",
+    "version",
+    (output, rules) =>
       isGiven(output.version) &&
       profilesOf(output, rules).some((profile) => rules.pdfAVersion[profile] !== output.version),
-  },
-  {
-    id: "ua_1_with_pdf_2_0",
-    field: "version",
-    isBroken: (output) => standardsOf(output).includes("ua-1") && output.version === "2.0",
-  },
-  {
-    id: "pages_with_tagged_standard",
-    field: "pages",
-    isBroken: (output, { taggedStandards }) =>
-      pagesOf(output) !== null && taggedStandards.some((standard) => standardsOf(output).includes(standard)),
-  },
-  {
-    id: "pages_requires_archive",
-    field: "pages",
-    isBroken: (output) => isImage(output) && isGiven(output.pages) && !isGiven(output.archive),
-  },
-  {
-    id: "page_with_archive",
-    field: "page",
-    isBroken: (output) => isImage(output) && isGiven(output.page) && isGiven(output.archive),
-  },
+  ),
+  rule("ua_1_with_pdf_2_0", "version", (output) => hasOneOf(output, ["ua-1"]) && output.version === "2.0"),
+  rule(
+    "pages_with_tagged_standard",
+    "pages",
+    (output, rules) => pagesOf(output) !== null && hasOneOf(output, rules.taggedStandards),
+  ),
+  rule(
+    "pages_requires_archive",
+    "pages",
+    (output) => isImage(output) && isGiven(output.pages) && !isGiven(output.archive),
+  ),
+  rule("page_with_archive", "page", (output) => isImage(output) && isGiven(output.page) && isGiven(output.archive)),
 ];
 
 export const OUTPUT_RULES = { ...VALUES, rules: RULES };

@@ -310,24 +310,6 @@ describe("a container that has been ready", () => {
 });
 
 describe("at a new deployment", () => {
-  itOnStage("a container with the same settings goes on with its token", async ({ container, deploy }) => {
-    await render(deploy({ SERVICE_MAX_OUTPUT_FILES: "7" }));
-    await render(deploy({ SERVICE_MAX_OUTPUT_FILES: "7", SERVICE_API_TOKENS: "another" }));
-    expect([container.starts.length, container.signals]).toEqual([1, []]);
-    expect(container.requests.at(-1)?.headers.get("X-Service-Backend-Token")).toBe(container.token);
-  });
-
-  itOnStage("a container with other settings ends before another starts", async ({ container, deploy }) => {
-    await render(deploy());
-    const rendering = render(deploy({ SERVICE_MAX_OUTPUT_FILES: "7" }));
-    await vi.waitFor(() => expect(container.signals).toEqual([15]));
-    expect(container.starts).toHaveLength(1);
-    await container.end();
-    await rendering;
-    expect(container.starts.at(-1)?.env).toMatchObject({ SERVICE_MAX_OUTPUT_FILES: "7" });
-    expect([container.starts.length, container.signals]).toEqual([2, [15]]);
-  });
-
   itOnStage("a container with other settings is not waited for without end", async ({ container, deploy }) => {
     await render(deploy());
     hastenWaits();
