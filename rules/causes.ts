@@ -1,6 +1,7 @@
 /**
  * Why a render ended in 408, 429 or 503, and how an attempt on a backend failed: closed lists. Log lines and metrics have
- * the names, `detail` the words beside them, the description of the code a summary, and log lines what to do about it.
+ * the names, `detail` the words beside them, and log lines what to do about it. The description of the code in
+ * `problem.ts` sums them up.
  */
 
 export const CAUSES = {
@@ -50,35 +51,6 @@ export type Cause<Code extends CausedCode = CausedCode> = Code extends CausedCod
 export type TimeoutCause = Cause<"render_timeout">;
 export type CapacityCause = Cause<"render_queue_full">;
 export type UnavailableCause = Cause<"service_unavailable">;
-
-/** Each limit or resource in a few words, for the published description of the code. */
-export const LIMITS_IN_SHORT = {
-  render_timeout: {
-    wall_clock: "the render timeout",
-    processor_time: "its processor time",
-    writing_files: "the time to write its files",
-  },
-  render_queue_full: {
-    rate_limit: "the rate limit",
-    uploads: "uploads in progress",
-    open_requests: "open requests",
-    edge_memory: "memory for bodies",
-    edge_memory_share: "memory for bodies",
-    backend_full: "render slots",
-    slots_busy: "render slots",
-    slot_kept_free: "render slots",
-    queue_full: "places in the queue",
-    time_budget: "time for the render",
-    body_memory: "memory for bodies",
-    body_memory_share: "memory for bodies",
-    temporary_space: "temporary space",
-  },
-} as const satisfies { readonly [Code in "render_timeout" | "render_queue_full"]: Record<Cause<Code>, string> };
-
-export function limitsInShort(code: keyof typeof LIMITS_IN_SHORT): string {
-  const limits = [...new Set(Object.values(LIMITS_IN_SHORT[code]))];
-  return `${limits.slice(0, -1).join(", ")} or ${limits.at(-1)}`;
-}
 
 /** How an attempt of the edge on a backend failed. */
 export const ATTEMPT_FAILURES = {

@@ -9,7 +9,6 @@ import {
   type CapacityCause,
   type Cause,
   type CausedCode,
-  limitsInShort,
   type TimeoutCause,
   type UnavailableCause,
 } from "./causes.ts";
@@ -158,7 +157,8 @@ export const PROBLEMS = {
     origin: "request",
     title: "Render timeout",
     context: ["timeout_secs"],
-    meaning: `The render exceeded ${limitsInShort("render_timeout")}. \`detail\` says which.`,
+    meaning:
+      "The render exceeded the render timeout, its processor time or the time to write its files. `detail` says which.",
   },
   request_too_large: {
     status: 413,
@@ -223,7 +223,8 @@ export const PROBLEMS = {
     origin: "capacity",
     title: "Render queue full",
     context: ["retry_after"],
-    meaning: `Exhausted, in all or for the caller: ${limitsInShort("render_queue_full")}. \`detail\` says which, \`Retry-After\` when to try again.`,
+    meaning:
+      "Exhausted, in all or for the caller: the rate limit, uploads in progress, open requests, memory for bodies, render slots, places in the queue, time for the render or temporary space. `detail` says which, `Retry-After` when to try again.",
   },
   render_failed: {
     status: 500,

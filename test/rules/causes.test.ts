@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, it } from "vitest";
-import { ATTEMPT_FAILURES, CAUSES, causeFields, LIMITS_IN_SHORT, parseCause } from "../../rules/causes.ts";
+import { ATTEMPT_FAILURES, CAUSES, causeFields, parseCause } from "../../rules/causes.ts";
 import { BACKEND_CAPACITY_CAUSES, REFUSALS } from "../support/causes.ts";
 import { tableOfPage } from "../support/readers/page-table.ts";
 
@@ -17,15 +17,6 @@ it.each([
   const quoted = rows.map((cells) => /<!--next:(\w+)-->/.exec(cells.at(-1) ?? "")?.[1]);
   expect(quoted).toEqual(causes);
 });
-
-it.each(Object.entries(LIMITS_IN_SHORT))(
-  "the published description of %s names each of its limits",
-  async (code, limits) => {
-    const rows = await tableOfPage("api.md", "### Codes");
-    const description = rows.find((cells) => cells[1] === code)?.[4];
-    for (const limit of Object.values(limits)) expect(description).toContain(limit);
-  },
-);
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 

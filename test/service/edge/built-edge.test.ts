@@ -186,25 +186,6 @@ describe("the edge at the limits of its host", () => {
     expect(edge.process.exitCode).toBeNull();
   });
 
-  it("answers 429 to one caller with half of the renders, and 200 to another", async () => {
-    const tokens = { SERVICE_API_TOKENS: `${API_TOKEN}, other:another-token`, SERVICE_MAX_OPEN_RENDERS: "4" };
-    const edge = await startBuiltEdge(folder, { ...environment, ...tokens });
-    onTestFinished(async () => void (await edge.stop()));
-    backend.behaviour = () => {};
-    const open = backend.countOpen();
-    for (let n = 0; n < 2; n++) await RawConnection.open(edge.url, renderRequest('{"source":"x"}'));
-    await expect.poll(backend.countOpen).toBe(open + 2);
-    backend.behaviour = (response) => backend.answer(response);
-    const statusOf = async (token: string) =>
-      (
-        await (
-          await RawConnection.open(edge.url, renderRequest('{"source":"x"}', { "X-Service-Api-Token": token }))
-        ).answer()
-      )?.status;
-    expect(await statusOf(API_TOKEN)).toBe(429);
-    expect(await statusOf("another-token")).toBe(200);
-  });
-
   it("does not start with fewer open files than it needs", async () => {
     await expect(startBuiltEdge(folder, environment, { maxOpenFiles: 511 })).rejects.toThrow(
       "has exited (exit code 1)",

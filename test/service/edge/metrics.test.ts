@@ -4,11 +4,9 @@ import { metricsAt } from "../../support/readers/metrics-text.ts";
 import { type EdgeStage, startEdgeStages, startEdges } from "../../support/service/edge-stage.ts";
 import { EDGE_PLATFORMS } from "../../support/service/service-parts.ts";
 import { clientOf } from "../../support/service/test-service.ts";
-import { API_TOKEN, UNREACHABLE_URL } from "../../support/tokens.ts";
+import { UNREACHABLE_URL } from "../../support/tokens.ts";
 
 const MEBIBYTE = 1024 * 1024;
-/** The settings of the edge of the first test. */
-const PROTECTED = { SERVICE_METRICS_ACCESS: "token", SERVICE_METRICS_TOKENS: "scrape-token" };
 
 describe.each(EDGE_PLATFORMS)("the edge on %s", (platform) => {
   /** An edge that nobody has asked yet for each test: an answer is kept for some seconds. */
@@ -16,7 +14,7 @@ describe.each(EDGE_PLATFORMS)("the edge on %s", (platform) => {
   let stage: EdgeStage;
 
   beforeAll(async () => {
-    const { stages, stop } = await startEdgeStages(platform, {}, {}, {}, PROTECTED);
+    const { stages, stop } = await startEdgeStages(platform, {}, {}, {});
     unused = stages;
     return stop;
   });
@@ -28,14 +26,6 @@ describe.each(EDGE_PLATFORMS)("the edge on %s", (platform) => {
 
   const SCRAPE_HEAD = "GET /metrics HTTP/1.1\r\nHost: edge.example\r\n\r\n";
   const KEPT_MILLISECONDS = 5000;
-
-  it("/metrics that needs a token asks no backend for a request without it", async () => {
-    for (const field of ["X-A: b", `X-Service-Api-Token: ${API_TOKEN}`, `Authorization: Bearer ${API_TOKEN}`]) {
-      const client = await stage.open(SCRAPE_HEAD.replace("\r\n\r\n", `\r\n${field}\r\n\r\n`));
-      expect((await client.answer())?.status).toBe(403);
-    }
-    expect(stage.backend.askedElsewhere).toBe(0);
-  });
 
   it("/metrics asks a backend once for many scrapes, also during the first one, and names it by its position", async () => {
     const { backend } = stage;
