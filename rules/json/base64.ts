@@ -14,12 +14,6 @@ const LOWER_U = 0x75;
 const SEXTETS = new Uint8Array(256).fill(NOT_IN_ALPHABET);
 for (let value = 0; value < ALPHABET.length; value++) SEXTETS[ALPHABET.charCodeAt(value)] = value;
 
-/** 1 for two bytes that are both in the alphabet, read as one number. The table is the same in either byte order. */
-const IS_ALPHABET_PAIR = new Uint8Array(65_536);
-for (const first of ALPHABET) {
-  for (const second of ALPHABET) IS_ALPHABET_PAIR[(first.charCodeAt(0) << 8) | second.charCodeAt(0)] = 1;
-}
-
 export function base64DecodedSize(body: Uint8Array, span: StringSpan): number | null {
   if (span.hasLoneSurrogates || span.size % 4 !== 0) return null;
   if (span.size === 0) return 0;
@@ -70,26 +64,9 @@ function plainDecodedSize(body: Uint8Array, start: number, end: number): number 
 
 function isAlphabetOnly(body: Uint8Array, start: number, end: number): boolean {
   let at = start;
-  if (((body.byteOffset + at) & 1) !== 0 && at < end) {
-    if (SEXTETS[body[at] ?? 0] === NOT_IN_ALPHABET) return false;
-    at++;
-  }
-  const pairs = new Uint16Array(body.buffer, body.byteOffset + at, (end - at) >> 1);
-  const count = pairs.length;
-  // One test for many pairs: a single pair outside of the alphabet makes the result zero.
-  let index = 0;
-  let allInAlphabet = 1;
-  while (index < count) {
-    const stop = Math.min(index + PAIRS_PER_TEST, count);
-    for (; index < stop; index++) allInAlphabet &= IS_ALPHABET_PAIR[pairs[index] ?? 0] ?? 0;
-    if (allInAlphabet === 0) return false;
-  }
-  at += 2 * count;
-  return at === end || SEXTETS[body[at] ?? 0] !== NOT_IN_ALPHABET;
+  while (at < end && SEXTETS[body[at] ?? 0] !== NOT_IN_ALPHABET) at++;
+  return at === end;
 }
-
-const PAIRS_PER_TEST = 512;
-
 /** As `plainDecodedSize`, for a text with JSON escapes: `\/` is common. */
 function escapedDecodedSize(body: Uint8Array, span: StringSpan): number | null {
   let paddingLength = 0;

@@ -1,12 +1,10 @@
 /**
  * A cursor over the bytes of a JSON text (RFC 8259): grammar, string sizes and spans in one pass, without recursion,
  * copy or decoded text. A malformed text is a state, not an exception: `malformedAt` is set, every method returns "no
- * more", and the callers' loops end by themselves. Strings are the bulk of a body, so they are read four bytes at a
- * time.
+ * more", and the callers' loops end by themselves.
  */
 import { isReadByTypst, MAX_SAFE_INTEGER_DIGITS } from "./number.ts";
 import { hexDigit, type StringSpan } from "./string.ts";
-import { type AlignedWords, alignedWords, hasSpecialByte } from "./utf8.ts";
 
 const QUOTE = 0x22;
 const COMMA = 0x2c;
@@ -30,8 +28,6 @@ for (const letter of '"\\/bfnrt') IS_SIMPLE_ESCAPE[letter.charCodeAt(0)] = 1;
 /** Bytes of what stands for itself in a string. 0 is not one: it also stands for the end of the body. */
 const IS_PLAIN = new Uint8Array(256).fill(1, SPACE);
 for (const code of [QUOTE, BACKSLASH]) IS_PLAIN[code] = 0;
-
-const SHORT_STRING_BYTES = 12;
 
 const HEX_VALUE = new Int8Array(256).map((_, code) => hexDigit(code));
 
@@ -114,12 +110,10 @@ export class JsonCursor {
   stringHasEscapes = false;
   stringHasLoneSurrogates = false;
 
-  readonly #words: AlignedWords;
   readonly #stack = new ContainerStack();
 
   constructor(body: Uint8Array) {
     this.body = body;
-    this.#words = alignedWords(body);
   }
 
   get isMalformed(): boolean {
@@ -336,28 +330,9 @@ export class JsonCursor {
   /** The offset of the first quote, backslash or control character from `from` on, or the end of the body. */
   #skipPlainBytes(from: number): number {
     const body = this.body;
-    // Keys and most values are short: for them the search by words would not pay.
-    const shortEnd = from + SHORT_STRING_BYTES;
     let at = from;
-    while (at < shortEnd && IS_PLAIN[body[at] ?? 0] === 1) at++;
-    return at < shortEnd ? at : this.#skipPlainWords(at);
-  }
-
-  #skipPlainWords(from: number): number {
-    const body = this.body;
-    const { words, start: wordsStart } = this.#words;
-    const wordCount = words.length;
-    let at = from;
-    for (;;) {
-      // Byte by byte up to the next word, and through the word in which the search by words stopped.
-      do {
-        if (IS_PLAIN[body[at] ?? 0] !== 1) return at;
-        at++;
-      } while (((at - wordsStart) & 3) !== 0);
-      let index = (at - wordsStart) >> 2;
-      while (index < wordCount && !hasSpecialByte(words[index] ?? 0)) index++;
-      at = wordsStart + (index << 2);
-    }
+    while (IS_PLAIN[body[at] ?? 0] === 1) at++;
+    return at;
   }
 
   #readEscape(at: number): number {

@@ -14,7 +14,6 @@ const BACKSLASH = 0x5c;
 const LOWER_U = 0x75;
 const MAX_CODE_POINT = 0x10ffff;
 const MAX_RUN_BYTES = 4096;
-const MAX_SHORT_RUN_BYTES = 48;
 
 const SIMPLE_ESCAPES: ReadonlyMap<number, string> = new Map([
   [0x22, '"'],
@@ -39,7 +38,7 @@ export function decodeJsonString(body: Uint8Array, span: { start: number; end: n
       offset += letter === LOWER_U ? 6 : 2;
     } else if (byte < 0x80) {
       const runEnd = plainRunEnd(body, offset, Math.min(span.end, offset + maxCodeUnits - text.length));
-      text += asciiText(body, offset, runEnd);
+      text += Reflect.apply(String.fromCharCode, undefined, body.subarray(offset, runEnd));
       offset = runEnd;
     } else {
       const length = utf8SequenceLength(byte);
@@ -47,19 +46,6 @@ export function decodeJsonString(body: Uint8Array, span: { start: number; end: n
       offset += length;
     }
   }
-  return text;
-}
-
-function asciiText(body: Uint8Array, start: number, end: number): string {
-  // For a name, making a view would take longer. Four characters at once halve the number of strings on the way.
-  if (end - start > MAX_SHORT_RUN_BYTES)
-    return Reflect.apply(String.fromCharCode, undefined, body.subarray(start, end));
-  let text = "";
-  let at = start;
-  for (; at + 4 <= end; at += 4) {
-    text += String.fromCharCode(body[at] ?? 0, body[at + 1] ?? 0, body[at + 2] ?? 0, body[at + 3] ?? 0);
-  }
-  for (; at < end; at++) text += String.fromCharCode(body[at] ?? 0);
   return text;
 }
 

@@ -58,7 +58,12 @@ it("data may nest a million containers without harm, and is rejected", () => {
 
 it("the code of a request is that of an error past the 20th, when it ranks higher", () => {
   const files = Object.fromEntries(Array.from({ length: 30 }, (_, index) => [`${index}/..`, TEXT_FILE]));
-  expect(problemOf({ source: "a", files })?.code).toBe("invalid_template_path");
+  expect(problemOf({ source: "a", files })).toMatchObject({
+    code: "invalid_template_path",
+    context: { errors_total: 30 },
+  });
+  const cutOff = Object.fromEntries(Array.from({ length: 30 }, (_, index) => [`${index}`, base64File("Q")]));
+  expect(problemOf({ source: "a", files: { ...cutOff, "..": TEXT_FILE } })?.code).toBe("invalid_template_path");
   expect(problemOf({ source: "a", files, extra: 1 })?.code).toBe("invalid_request");
   expect(problemOf({ source: "a", files, data: Array(30).fill("\ud800") })?.code).toBe("invalid_request");
 });

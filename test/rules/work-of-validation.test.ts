@@ -19,7 +19,7 @@ const MAX_ALLOCATED_BYTES_PER_BYTE = 250;
 /** How much the reads per byte may grow when the body is eight times as long. */
 const MAX_GROWTH = 1.5;
 
-/** Reads of single bytes. Loops over words are not counted: each reads four bytes at once and never goes back. */
+/** Reads of single bytes. */
 function countReads(text: string): { reads: number; size: number } {
   const bytes = bodyOf(text);
   let reads = 0;

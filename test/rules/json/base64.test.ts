@@ -3,13 +3,13 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { base64DecodedSize } from "../../../rules/json/base64.ts";
 import { JsonCursor } from "../../../rules/json/cursor.ts";
-import { bodyOf, placedAt } from "../../support/rules/bodies.ts";
+import { bodyOf } from "../../support/rules/bodies.ts";
 import { base64Text } from "../../support/rules/request-arbitraries.ts";
 import { runs } from "../../support/rules/runs.ts";
 
-/** The decoded size of the JSON string that `written` is, read at a given alignment. */
-function sizeOf(written: string, alignment = 0): number | null {
-  const cursor = new JsonCursor(placedAt(alignment, bodyOf(written)));
+/** The decoded size of the JSON string that `written` is. */
+function sizeOf(written: string): number | null {
+  const cursor = new JsonCursor(bodyOf(written));
   if (!cursor.readString()) throw new Error(`no JSON string: ${written}`);
   return base64DecodedSize(cursor.body, cursor.stringSpan());
 }
@@ -41,11 +41,11 @@ const nearlyBase64 = fc.oneof(
 );
 
 describe("Base64", () => {
-  it("is accepted exactly where it is canonical, and measured once decoded, at every alignment and with escapes", () => {
+  it("is accepted exactly where it is canonical, and measured once decoded, with escapes as well", () => {
     fc.assert(
-      fc.property(nearlyBase64, fc.nat(3), (text, alignment) => {
+      fc.property(nearlyBase64, (text) => {
         const expected = canonicalSize(text);
-        expect(sizeOf(JSON.stringify(text), alignment)).toBe(expected);
+        expect(sizeOf(JSON.stringify(text))).toBe(expected);
         expect(sizeOf(JSON.stringify(text).replaceAll("/", "\\/"))).toBe(expected);
         if (text.length < 100) expect(sizeOf(asEscapes(text))).toBe(expected);
       }),
@@ -60,20 +60,11 @@ describe("Base64", () => {
         for (const c of letters) {
           for (const d of letters) {
             const text = a + b + c + d;
-            if (sizeOf(`"${text}"`, 1) !== canonicalSize(text)) throw new Error(text);
+            if (sizeOf(`"${text}"`) !== canonicalSize(text)) throw new Error(text);
             if (sizeOf(asEscapes(text)) !== canonicalSize(text)) throw new Error(`escaped ${text}`);
           }
         }
       }
     }
-  });
-
-  it("is rejected for one wrong byte, wherever it is", () => {
-    const text = "A".repeat(1200);
-    for (let at = 0; at < text.length; at++) {
-      const spoilt = `"${text.slice(0, at)}.${text.slice(at + 1)}"`;
-      if (sizeOf(spoilt, at & 3) !== null) throw new Error(`a point at ${at} is accepted`);
-    }
-    expect(sizeOf(`"${text}"`)).toBe(900);
   });
 });
