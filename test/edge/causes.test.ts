@@ -2,11 +2,8 @@
  * Why the edge answers 408, 429 and 503: each cause is provoked, and must be in the log line; that of a 429 or 503 also
  * in the detail, and in the report to a backend.
  */
-import { createExecutionContext } from "cloudflare:test";
-import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { MONOTONIC_CLOCK } from "../../edge/clock.ts";
-import app from "../../edge/platform/cloudflare/worker.ts";
 import { BodyCollector } from "../../protocol/body-collector.ts";
 import { CAPABILITIES_PATH } from "../../protocol/capabilities.ts";
 import { ATTEMPT_FAILURES, type AttemptFailure, CAUSES } from "../../rules/causes.ts";
@@ -15,7 +12,7 @@ import { BACKEND_CAPACITY_CAUSES, BACKEND_CAUSES, MACHINE_CAUSES, REFUSALS } fro
 import type { ReceivedProblem } from "../support/problems.ts";
 import { BACKEND_TOKEN } from "../support/tokens.ts";
 import { headOf } from "./answer-head.ts";
-import { BASE_URL } from "./send.ts";
+import { newEdge } from "./send.ts";
 
 const COUNTS = "X-Service-Edge-Counts";
 const MEBIBYTE = 1024 * 1024;
@@ -46,35 +43,24 @@ afterEach(() => {
   Object.assign(console, { log, info, warn, error });
 });
 
-/** A separate edge, with the state of a new isolate. */
-class Edge {
-  readonly #bindings: object;
-
-  constructor(bindings: object = {}) {
-    this.#bindings = {
-      ...env,
-      SERVICE_API_TOKENS: "a:a, b:b, c:c, d:d, e:e, f:f",
-      SERVICE_LOG_REQUESTS: "object",
-      ...bindings,
-    };
-  }
-
-  async ask(path: string, init: RequestInit = {}): Promise<Response> {
-    return app.fetch(new Request(`${BASE_URL}${path}`, init), this.#bindings, createExecutionContext());
-  }
-
-  render(token = "a", body: BodyInit = '{"source":"x"}', length = "14"): Promise<Response> {
-    const headers = { "X-Service-Api-Token": token, "Content-Type": "application/json", "Content-Length": length };
-    return this.ask("/v1/render", { method: "POST", headers, body });
-  }
-
-  /** Begins an upload that holds so much once more than half of it has been read. */
-  upload(token: string, bytes = 4 * MEBIBYTE): Promise<void> {
-    const { readable, writable } = new IdentityTransformStream();
-    void this.render(token, readable, String(bytes));
-    return writable.getWriter().write(new Uint8Array(bytes / 2 + 1));
-  }
+/** A separate edge with the callers a to f. */
+function edgeWith(bindings: object = {}) {
+  const { ask, render } = newEdge({ SERVICE_API_TOKENS: "a:a, b:b, c:c, d:d, e:e, f:f", ...bindings });
+  const renderAs = (token = "a", body: BodyInit = '{"source":"x"}', length = "14") =>
+    render(body, { "X-Service-Api-Token": token, "Content-Length": length });
+  return {
+    ask,
+    render: renderAs,
+    /** Begins an upload that holds so much once more than half of it has been read. */
+    upload: (token: string, bytes = 4 * MEBIBYTE): Promise<void> => {
+      const { readable, writable } = new IdentityTransformStream();
+      void renderAs(token, readable, String(bytes));
+      return writable.getWriter().write(new Uint8Array(bytes / 2 + 1));
+    },
+  };
 }
+
+type Edge = ReturnType<typeof edgeWith>;
 
 function standIn(answer: Answer): void {
   vi.stubGlobal("fetch", async (address: string, init: RequestInit) => {
@@ -109,24 +95,24 @@ function hastenWaits(): void {
 const PROVOCATIONS: Readonly<Record<EdgeCause, () => Promise<[Edge, Response]>>> = {
   rate_limit: () => refused({ CALLER_RATE_LIMITER: { limit: async () => ({ success: false }) } }),
   uploads: async () => {
-    const edge = new Edge();
+    const edge = edgeWith();
     for (let n = 0; n < SHARE_OF_UPLOADS; n++) void edge.render("a", new IdentityTransformStream().readable);
     return [edge, await edge.render()];
   },
   open_requests: async () => {
-    const edge = new Edge({ SERVICE_MAX_OPEN_RENDERS: "1" });
+    const edge = edgeWith({ SERVICE_MAX_OPEN_RENDERS: "1" });
     standIn(async () => pdf());
     void edge.render("a", new IdentityTransformStream().readable);
     return [edge, await edge.render("b")];
   },
   edge_memory: async () => {
-    const edge = new Edge(LARGE_BODIES);
+    const edge = edgeWith(LARGE_BODIES);
     for (const token of [..."abbccddee"]) await edge.upload(token);
     hastenWaits();
     return [edge, await edge.render("f")];
   },
   edge_memory_share: async () => {
-    const edge = new Edge(LARGE_BODIES);
+    const edge = edgeWith(LARGE_BODIES);
     for (const bytes of [4 * MEBIBYTE, 4 * MEBIBYTE]) await edge.upload("a", bytes);
     hastenWaits();
     return [edge, await edge.render("a")];
@@ -142,7 +128,7 @@ const PROVOCATIONS: Readonly<Record<EdgeCause, () => Promise<[Edge, Response]>>>
     return refused();
   },
   body_dropped: async () => {
-    const edge = new Edge(LARGE_BODIES);
+    const edge = edgeWith(LARGE_BODIES);
     const free = vi.spyOn(BodyCollector.prototype, "free");
     standIn(async ({ body }) => {
       await new Response(body).bytes();
@@ -157,7 +143,7 @@ const PROVOCATIONS: Readonly<Record<EdgeCause, () => Promise<[Edge, Response]>>>
 };
 
 async function refused(bindings: object = {}, body?: string): Promise<[Edge, Response]> {
-  const edge = new Edge(bindings);
+  const edge = edgeWith(bindings);
   return [edge, await edge.render("a", body, body === undefined ? undefined : String(body.length))];
 }
 
@@ -204,7 +190,7 @@ it.each(Object.keys(CAUSES.render_timeout))("logs why a backend has ended a rend
 
 it("says why it has no capabilities to tell", async () => {
   standIn(unreachable);
-  const edge = new Edge();
+  const edge = edgeWith();
   const answer = await edge.ask(CAPABILITIES_PATH);
   expect(answer.status).toBe(503);
   const { detail, line } = await told(edge, answer);
@@ -267,7 +253,7 @@ it("reports again what no backend has acknowledged", async () => {
 
 it("reports how attempts failed even if another backend has answered the request", async () => {
   standIn(async (_init, url) => (url.host === "a" ? new Response("<html>", { status: 502 }) : pdf()));
-  const edge = new Edge({ SERVICE_BACKEND_URLS: "http://a http://b" });
+  const edge = edgeWith({ SERVICE_BACKEND_URLS: "http://a http://b" });
   for (let count = 0; count < 20; count++) await edge.render();
   await edge.ask("/metrics");
   expect([...reported.keys()]).toEqual(["foreign"]);

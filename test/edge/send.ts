@@ -1,6 +1,8 @@
 /** Sends requests to the Worker under test, stands in for its backend, and checks problems. */
-import { exports } from "cloudflare:workers";
+import { createExecutionContext, waitOnExecutionContext } from "cloudflare:test";
+import { env, exports } from "cloudflare:workers";
 import { expect, vi } from "vitest";
+import app from "../../edge/platform/cloudflare/worker.ts";
 import {
   type ContractCode,
   expectProblem as expectContractProblem,
@@ -20,6 +22,27 @@ export function sendRender(body: BodyInit, headers: Record<string, string> = {})
     headers: { "X-Service-Api-Token": API_TOKEN, "Content-Type": "application/json", ...headers },
     body,
   });
+}
+
+/** A separate edge, with the state of a new isolate. */
+export function newEdge(bindings: object = {}) {
+  const environment = { ...env, SERVICE_LOG_REQUESTS: "object", ...bindings };
+  const execution = createExecutionContext();
+  const ask = async (path: string, init: RequestInit = {}) =>
+    app.fetch(new Request(`${BASE_URL}${path}`, init), environment, execution);
+  return {
+    ask,
+    render: (
+      body: BodyInit = '{"source":"x"}',
+      headers: Readonly<Record<string, string>> = {},
+      init: RequestInit = {},
+    ) => {
+      const own = { "X-Service-Api-Token": API_TOKEN, "Content-Type": "application/json" };
+      return ask("/v1/render", { method: "POST", headers: { ...own, ...headers }, body, ...init });
+    },
+    /** Waits for what goes on in the background. */
+    settled: () => waitOnExecutionContext(execution),
+  };
 }
 
 /** Answers in place of a backend, and keeps the requests that it gets. */

@@ -1,12 +1,9 @@
 /** What the edge sends to backends by HTTP, and what of their answers reaches the client. */
-import { createExecutionContext, waitOnExecutionContext } from "cloudflare:test";
-import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import app from "../../../edge/platform/cloudflare/worker.ts";
 import { DEFAULT_LIMITS, limitsFingerprint } from "../../../rules/limits.ts";
-import { API_TOKEN, BACKEND_TOKEN } from "../../support/tokens.ts";
+import { BACKEND_TOKEN } from "../../support/tokens.ts";
 import { headOf } from "../answer-head.ts";
-import { BASE_URL } from "../send.ts";
+import { newEdge } from "../send.ts";
 
 interface Sent {
   readonly url: string;
@@ -38,17 +35,12 @@ function standIn(answer: Answer): Sent[] {
   return all;
 }
 
-/** A separate edge, with the state of a new isolate. */
-function newEdge(bindings: Readonly<Record<string, string>> = {}) {
-  const environment = { ...env, SERVICE_LOG_REQUESTS: "object", ...bindings };
-  return async (body = '{"source":"x"}', init: RequestInit = {}): Promise<Response> => {
-    const headers = { "X-Service-Api-Token": API_TOKEN, "Content-Type": "application/json" };
-    const execution = createExecutionContext();
-    const request = new Request(`${BASE_URL}/v1/render`, { method: "POST", headers, body, ...init });
-    const answer = await app.fetch(request, environment, execution);
-    await waitOnExecutionContext(execution);
-    return answer;
-  };
+/** The answer of a new edge to a render. */
+async function renderAt(bindings: Readonly<Record<string, string>>, body?: string): Promise<Response> {
+  const edge = newEdge(bindings);
+  const answer = await edge.render(body);
+  await edge.settled();
+  return answer;
 }
 
 const warn = vi.fn<(line: unknown) => void>();
@@ -80,7 +72,7 @@ it("a backend that is asked how busy it is before a large body goes there cannot
     if (url.endsWith("/ready")) return new Response(new ReadableStream({ cancel }), idle);
     return sent.length > 1 ? pdf() : new Response("{}", headOf("render_queue_full"));
   });
-  expect((await newEdge(TWO)(`{"source":"x"${" ".repeat(65_536)}}`)).status).toBe(200);
+  expect((await renderAt(TWO, `{"source":"x"${" ".repeat(65_536)}}`)).status).toBe(200);
   expect(sent.map(({ url, init }) => [new URL(url).pathname, init.redirect])).toEqual([
     ["/v1/render", "manual"],
     ["/ready", "manual"],
@@ -99,7 +91,7 @@ describe("a probe", () => {
       failed ||= one.url;
       return one.url === failed ? unreachable(one) : pdf();
     });
-    expect((await newEdge(TWO)()).status).toBe(200);
+    expect((await renderAt(TWO)).status).toBe(200);
     expect(sent.filter((one) => !isProbe(one)).map(({ url }) => url)).toHaveLength(2);
     return sent;
   }
@@ -139,14 +131,14 @@ describe("a probe", () => {
 
 it("an answer without a body that did not come from a backend is logged once for each attempt, as such", async () => {
   standIn(() => new Response(null, { status: 204 }));
-  expect((await newEdge()()).status).toBe(503);
+  expect((await renderAt({})).status).toBe(503);
   const line = { message: "a backend did not answer", cause: "status 204 from something other than a backend" };
   expect(warn.mock.calls.flat()).toMatchObject([line, line]);
 });
 
 it("a full backend is logged as full", async () => {
   standIn(() => new Response("{}", headOf("render_queue_full")));
-  expect((await newEdge()()).status).toBe(429);
+  expect((await renderAt({})).status).toBe(429);
   expect(warn.mock.calls[0]?.[0]).toMatchObject({ message: "a backend was full", origin: "backend-1" });
 });
 
@@ -163,14 +155,14 @@ describe("an answer that does not say how long it is", () => {
 
   it("is passed on up to the limit", async () => {
     standIn(() => pdf(chunks(1024, 1024)));
-    const answer = await newEdge(LIMITED)();
+    const answer = await renderAt(LIMITED);
     expect([answer.status, (await answer.bytes()).length]).toEqual([200, 2048]);
     expect(warn).not.toHaveBeenCalled();
   });
 
   it("is cut off beyond the limit, and this is logged", async () => {
     standIn(() => pdf(chunks(1024, 1024, 1)));
-    const answer = await newEdge(LIMITED)();
+    const answer = await renderAt(LIMITED);
     await expect(answer.bytes()).rejects.toThrow("over its limit");
     expect(warn.mock.calls).toMatchObject([[{ message: "an answer over the limit was cut off", origin: "backend-1" }]]);
   });

@@ -1,12 +1,10 @@
 /** What the edge tells of a request beside its answer: log line, data point, `Server-Timing` and trace. */
-import { createExecutionContext } from "cloudflare:test";
 import { env, tracing } from "cloudflare:workers";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { ANALYTICS_BLOBS, ANALYTICS_DOUBLES } from "../../../edge/platform/cloudflare/analytics.ts";
-import app from "../../../edge/platform/cloudflare/worker.ts";
 import { API_TOKEN } from "../../support/tokens.ts";
 import { headOf } from "../answer-head.ts";
-import { BASE_URL, standInBackend } from "../send.ts";
+import { newEdge, standInBackend } from "../send.ts";
 
 const TRACE_ID = "4bf92f3577b34da6a3ce929d0e0e4736";
 const TRACEPARENT = `00-${TRACE_ID}-00f067aa0ba902b7-01`;
@@ -19,21 +17,10 @@ const error = vi.fn<(line: unknown) => void>();
 const pdf = (headers: Record<string, string> = {}) =>
   new Response("%PDF-", headOf("file", { "Content-Length": "5", ...headers }));
 
-function ask(path: string, init: RequestInit = {}, bindings: Bindings = {}): Promise<Response> {
-  const environment = {
-    ...env,
-    SERVICE_API_TOKENS: `billing:${API_TOKEN}`,
-    SERVICE_LOG_REQUESTS: "object",
-    ...bindings,
-  };
-  return Promise.resolve(app.fetch(new Request(`${BASE_URL}${path}`, init), environment, createExecutionContext()));
-}
-
-function render(body: string, headers: Record<string, string> = {}, bindings: Bindings = {}, signal?: AbortSignal) {
-  const own = { "X-Service-Api-Token": API_TOKEN, "Content-Type": "application/json" };
-  const init = { method: "POST", headers: { ...own, ...headers }, body, ...(signal && { signal }) };
-  return ask("/v1/render", init, bindings);
-}
+const edgeWith = (bindings: Bindings) => newEdge({ SERVICE_API_TOKENS: `billing:${API_TOKEN}`, ...bindings });
+const ask = (path: string, init: RequestInit = {}, bindings: Bindings = {}) => edgeWith(bindings).ask(path, init);
+const render = (body: string, headers: Record<string, string> = {}, bindings: Bindings = {}, init?: RequestInit) =>
+  edgeWith(bindings).render(body, headers, init);
 
 /** The lines that were logged, as the platform gets them. */
 const logged = () => log.mock.calls.map(([line]) => JSON.parse(JSON.stringify(line)));
@@ -117,7 +104,7 @@ describe("the log line of a request", () => {
   it("is written once, even if the client leaves after the answer has begun", async () => {
     standInBackend(() => pdf());
     const client = new AbortController();
-    await render('{"source":"x"}', {}, {}, client.signal);
+    await render('{"source":"x"}', {}, {}, { signal: client.signal });
     client.abort();
     expect(logged()).toMatchObject([{ code: "ok" }]);
   });

@@ -1,14 +1,11 @@
 /** `POST /v1/render` at the edge: what is rejected, what a backend gets, and which of its answers are accepted. */
-import { createExecutionContext } from "cloudflare:test";
-import { env } from "cloudflare:workers";
 import { afterEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { FairLimit } from "../../../edge/body/fair-limit.ts";
-import app from "../../../edge/platform/cloudflare/worker.ts";
 import { BodyCollector } from "../../../protocol/body-collector.ts";
 import { DEFAULT_LIMITS, limitsFingerprint } from "../../../rules/limits.ts";
 import { API_TOKEN, BACKEND_TOKEN } from "../../support/tokens.ts";
 import { headOf } from "../answer-head.ts";
-import { expectProblem, sendRender, standInBackend } from "../send.ts";
+import { expectProblem, newEdge, sendRender, standInBackend } from "../send.ts";
 import { stopClocks } from "../still-clock.ts";
 
 const pdfAnswer = () => new Response("%PDF-", headOf("file"));
@@ -65,11 +62,8 @@ describe("a valid request", () => {
 
   it("names the caller of its token, whatever the request's headers say", async () => {
     const requests = standInBackend(pdfAnswer);
-    const named = { ...env, SERVICE_API_TOKENS: `first, billing:${API_TOKEN}` };
-    const headers = { "X-Service-Api-Token": API_TOKEN, "Content-Type": "application/json", "X-Service-Caller": "me" };
-    const init = { method: "POST", headers, body: '{"source":"x"}' };
-    const request = new Request("https://render.example/v1/render", init);
-    expect((await app.fetch(request, named, createExecutionContext())).status).toBe(200);
+    const { render } = newEdge({ SERVICE_API_TOKENS: `first, billing:${API_TOKEN}` });
+    expect((await render(undefined, { "X-Service-Caller": "me" })).status).toBe(200);
     expect(requests[0]?.headers.get("X-Service-Caller")).toBe("billing");
   });
 
@@ -166,9 +160,7 @@ describe("a rejected request", () => {
     const { promise: neverAnswers } = Promise.withResolvers<Response>();
     const asked = vi.fn(() => neverAnswers);
     vi.stubGlobal("fetch", asked);
-    const headers = { "X-Service-Api-Token": API_TOKEN, "Content-Type": "application/json" };
-    const init = { method: "POST", headers, body: '{"source":"x"}', signal: client.signal };
-    void app.fetch(new Request("https://render.example/v1/render", init), env, createExecutionContext());
+    void newEdge().render(undefined, {}, { signal: client.signal });
     await vi.waitFor(() => expect(asked).toHaveBeenCalled());
     client.abort();
     await vi.waitFor(() => expect(collected()).toEqual([0]));
@@ -194,11 +186,9 @@ describe("a rejected request", () => {
     onTestFinished(() => {
       for (const client of clients) client.abort();
     });
-    const refused = ({ signal }: AbortController) => {
-      const { readable: body } = new IdentityTransformStream();
-      const init = { method: "POST", headers: { "X-Service-Api-Token": "wrong" }, body, signal };
-      return app.fetch(new Request("https://render.example/v1/render", init), env, createExecutionContext());
-    };
+    const { render } = newEdge();
+    const refused = ({ signal }: AbortController) =>
+      render(new IdentityTransformStream().readable, { "X-Service-Api-Token": "wrong" }, { signal });
     const isWaiting = async (answer: Promise<Response>) =>
       (await Promise.race([answer, scheduler.wait(20)])) === undefined;
     const answers = clients.slice(0, 33).map(refused);
