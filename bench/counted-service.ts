@@ -1,10 +1,7 @@
 /** The whole service on this machine, as it is deployed, with its processor time. It needs the superuser. */
-import { spawn } from "node:child_process";
-import { once } from "node:events";
-import { join } from "node:path";
-import { setTimeout as delay } from "node:timers/promises";
-import { EDGE_PROGRAM, writeEdge } from "../scripts/build/edge-folder.ts";
-import { LOOPBACK, startBackend, takeFreePort } from "../scripts/start/local-service.ts";
+import { writeEdge } from "../scripts/build/edge-folder.ts";
+import { startBuiltEdge } from "../scripts/start/built-edge.ts";
+import { startBackend, takeFreePort } from "../scripts/start/local-service.ts";
 import { API_TOKEN, BACKEND_TOKEN } from "../test/support/tokens.ts";
 import { requireTypst } from "../typst/program-location.mjs";
 import { post } from "./http-client.ts";
@@ -22,22 +19,15 @@ export async function startCountedService(folder: string) {
   const port = await takeFreePort();
   const backend = await counted.backend.whileStarting(() => startBackend(settings, port));
   await writeEdge(folder);
-  const edgePort = await takeFreePort();
-  const edge = await counted.edge.whileStarting(async () =>
-    spawn(process.execPath, [join(folder, EDGE_PROGRAM)], {
-      stdio: ["ignore", "ignore", "inherit"],
-      env: {
-        SERVICE_API_TOKENS: API_TOKEN,
-        SERVICE_BACKEND_TOKEN: BACKEND_TOKEN,
-        SERVICE_BACKEND_URLS: backend.url.origin,
-        SERVICE_LOG_REQUESTS: "none",
-        SERVICE_EDGE_HOST: LOOPBACK,
-        SERVICE_EDGE_PORT: String(edgePort),
-      },
+  const edge = await counted.edge.whileStarting(() =>
+    startBuiltEdge(folder, {
+      SERVICE_API_TOKENS: API_TOKEN,
+      SERVICE_BACKEND_TOKEN: BACKEND_TOKEN,
+      SERVICE_BACKEND_URLS: backend.url.origin,
+      SERVICE_LOG_REQUESTS: "none",
     }),
   );
-  const url = new URL(`http://${LOOPBACK}:${edgePort}/v1/render`);
-  while ((await fetch(new URL("/health", url)).catch(() => null))?.status !== 200) await delay(100);
+  const url = new URL("/v1/render", edge.url);
   /** The sum of the values of a metric of the backend. */
   const metric = async (name: string) => {
     const text = await (await fetch(new URL("/metrics", backend.url))).text();
@@ -53,9 +43,7 @@ export async function startCountedService(folder: string) {
     },
     metric,
     stop: async () => {
-      const ended = once(edge, "exit");
-      edge.kill("SIGTERM");
-      await Promise.all([ended, backend.stop()]);
+      await Promise.all([edge.stop(), backend.stop()]);
       for (const group of Object.values(counted)) await group.remove();
     },
   };

@@ -1,20 +1,15 @@
 /**
- * Makes requests from folders such as the examples: `request.json` of a folder, with its markers replaced by files.
+ * Makes requests of the examples: `request.json` of a folder, with its markers replaced by files.
  *
  * `{"$file": path}` becomes the text of the file, `{"$textFile": path}` and `{"$base64File": path}` an entry of
  * `files`, and `{"$jsonFile": path}` the JSON text of the file, unchanged, so that no number is rounded.
  */
 import { readFile } from "node:fs/promises";
-import { fileURLToPath, pathToFileURL } from "node:url";
 
 const EXAMPLES = new URL("../../examples/", import.meta.url);
 
 export async function exampleRequest(name: string): Promise<string> {
-  return requestOfFolder(fileURLToPath(new URL(`${name}/`, EXAMPLES)));
-}
-
-export async function requestOfFolder(path: string): Promise<string> {
-  const folder = pathToFileURL(`${path}/`);
+  const folder = new URL(`${name}/`, EXAMPLES);
   return serialize(JSON.parse(await readFile(new URL("request.json", folder), "utf8")), folder);
 }
 

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Prints what is pinned, or compared in docs/other-programs.md, beside its newest release on GitHub, by a `gh` signed in.
+# Prints what is pinned beside its newest release on GitHub, by a `gh` signed in.
 set -u
 cd "$(dirname "$0")/../.."
 
@@ -22,4 +22,3 @@ compare ZUGFeRD/mustangproject "$(maven_version Mustang-CLI)"
 compare OpenAPITools/openapi-generator "$(maven_version openapi-generator-cli)"
 compare oapi-codegen/oapi-codegen "$(sed -n 's/.*oapi-codegen@v\([0-9.]*[0-9]\) .*/\1/p' examples/programs/generated-clients/go/run.sh)"
 compare typst/typst "$(sed -n 's/.*TYPST_VERSION = "\(.*\)".*/\1/p' typst/typst-release.mjs)"
-compare gotenberg/gotenberg "$(sed -n 's/^| Gotenberg .* | \([0-9.]*\) | .*/\1/p' docs/other-programs.md)"

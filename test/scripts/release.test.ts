@@ -41,23 +41,6 @@ it("a release takes its notes from the changelog, with links that lead to the ta
   expect(linksIn(stdout)).toEqual(linksIn(plain).map(leadingTo));
 });
 
-it("what is released since 2.0.0, or not yet, stands in the sections of Keep a Changelog, and each entry says whom it concerns", async () => {
-  const changelog = await readFile(join(PROJECT, "CHANGELOG.md"), "utf8");
-  const [, unreleased, ...versions] = changelog.split(/^## /m);
-  expect(unreleased).toMatch(/^\[Unreleased\]\n/);
-  const older = versions.findIndex((text) => text.startsWith("[1."));
-  for (const version of [unreleased, ...versions.slice(0, older)]) {
-    const [upgrade = "", ...parts] = version?.split(/^### /m) ?? [];
-    const sections = parts.map((part) => part.split("\n", 1).join());
-    const order = ["Security", "Removed", "Changed", "Deprecated", "Added", "Fixed"];
-    expect(sections).toEqual(order.filter((name) => sections.includes(name)));
-    expect(upgrade).not.toMatch(/^- /m);
-    const entries = parts.flatMap((part) => part.match(/^- .*/gm) ?? []);
-    const whom = /^- \*\*(?:Operators|Callers|Clients|Command line|Playground):\*\* /;
-    expect(entries.filter((entry) => !whom.test(entry))).toEqual([]);
-  }
-});
-
 it("a release is refused for a tag that is not the version", async () => {
   const { exitCode, stdout, stderr } = await notesOf(VERSION);
   expect([exitCode, stdout]).toEqual([1, ""]);

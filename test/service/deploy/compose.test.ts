@@ -21,13 +21,7 @@ import {
   deployedEdgeSettings,
   edgeStopSeconds,
 } from "../../support/deploy/deployed-settings.ts";
-import {
-  copyImageFiles,
-  imageCommand,
-  imageInstruction,
-  readBaseImages,
-  readDockerfile,
-} from "../../support/deploy/dockerfile.ts";
+import { copyImageFiles, imageCommand, readBaseImages, readDockerfile } from "../../support/deploy/dockerfile.ts";
 import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
 
 const ROOT = new URL("../../../", import.meta.url);
@@ -94,21 +88,6 @@ describe("Dockerfile", () => {
     const stages = await readDockerfile();
     const known = new Set([...[...images.keys()].map((name) => `\${${name}}`), ...stages.map(({ name }) => name)]);
     expect(stages.filter(({ from }) => !known.has(from))).toEqual([]);
-  });
-
-  it.each([
-    ["edge", "8787", "/health"],
-    ["backend", "8788", "/ready"],
-    ["all-in-one", "8787", "/"],
-  ])("gives the image %s a user by number, an init, and a health check", async (target, port, path) => {
-    expect(await imageInstruction(target, "USER")).toMatch(/^[1-9]\d*:[1-9]\d*$/);
-    expect(await imageInstruction(target, "EXPOSE")).toBe(port);
-    // Process 1 has to wait for what bubblewrap leaves behind, also where it is an engine's own init.
-    expect(await imageInstruction(target, "ENTRYPOINT")).toBe('["tini", "-s", "--"]');
-    const check = await imageInstruction(target, "HEALTHCHECK");
-    expect(check).toContain(`GET ${path} HTTP/1.1`);
-    // That of `all-in-one` is at its own port.
-    expect(check).toContain(`/dev/tcp/127.0.0.1/${target === "all-in-one" ? 8789 : port} `);
   });
 
   describe("copies every module", () => {

@@ -50,20 +50,6 @@ it("has what its SBOM lists and passes on its licences: packages, Node, what pag
   }
 });
 
-it("has what deploy/roll.sh asks for, and what the units start", async () => {
-  for (const program of ["node_modules/.bin/node", "deploy/roll.sh", "deploy/make-env.sh"]) {
-    expect((await stat(join(release, program))).mode & 0o111, program).not.toBe(0);
-  }
-  expect((await stat(join(release, "dist/edge/start.mjs"))).isFile()).toBe(true);
-  const units = (await readdir(join(release, "deploy/systemd"))).filter((name) => name.endsWith(".service"));
-  expect(units).toHaveLength(2);
-  for (const unit of units) {
-    const text = await readFile(join(release, "deploy/systemd", unit), "utf8");
-    const [, program = ""] = /^ExecStart=\/opt\/document-rendering-service\/(\S+)/m.exec(text) ?? [];
-    expect((await stat(join(release, program))).isFile(), program).toBe(true);
-  }
-});
-
 it("is not written over a folder that is there", async () => {
   await expect(writeRelease(release)).rejects.toThrow("is there already");
   expect(await readdir(join(release, ".."))).toEqual([project.version]);

@@ -14,6 +14,7 @@ import { parse } from "yaml";
 import { TYPST_RELEASES } from "../../../typst/typst-release.mjs";
 import { typstPath } from "../../support/backend/typst-path.ts";
 import { PROGRAM } from "../../support/clients/command-line.ts";
+import { GREY_JPEG } from "../../support/grey-jpeg.ts";
 import { blocksOf, snippetsOf } from "../../support/readers/markdown-blocks.ts";
 import { readPdf } from "../../support/readers/pdf-reader.ts";
 import { sharedService } from "../../support/service/test-service.ts";
@@ -22,12 +23,6 @@ import { API_TOKEN } from "../../support/tokens.ts";
 
 const PROJECT = fileURLToPath(new URL("../../../", import.meta.url));
 const SERVICE_IN_PAGES = "http://127.0.0.1:8787";
-
-/** One grey pixel. */
-const JPEG = Buffer.from(
-  "/9j/4AAQSkZJRgABAQAAAQABAAD/2wBDAP//////////////////////////////////////////////////////////////////////////////////////wgALCAABAAEBAREA/8QAFAABAAAAAAAAAAAAAAAAAAAAAf/aAAgBAQAAAAE//8QAFBABAAAAAAAAAAAAAAAAAAAAAP/aAAgBAQABBQJ//8QAFBABAAAAAAAAAAAAAAAAAAAAAP/aAAgBAQAGPwJ//8QAFBABAAAAAAAAAAAAAAAAAAAAAP/aAAgBAQABPyF//9oACAEBAAAAEP8A/8QAFBABAAAAAAAAAAAAAAAAAAAAAP/aAAgBAQABPxB//9k=",
-  "base64",
-);
 
 const service = await sharedService();
 
@@ -122,13 +117,13 @@ describe("docs/templates.md", () => {
 
   it("keeps a JPEG in the data as it is", async () => {
     const [snippet] = snippetsOf(templates).filter(({ place }) => place.startsWith("A picture in the data"));
-    const photo = `data:image/jpeg;base64,${JPEG.toString("base64")}`;
+    const photo = `data:image/jpeg;base64,${GREY_JPEG.toString("base64")}`;
     const answer = await service.render({
       ...snippet?.request,
       data: { name: "Ada", photo },
       output: { standards: ["a-2b"] },
     });
-    expect(Buffer.from(await answer.bytes()).includes(JPEG)).toBe(true);
+    expect(Buffer.from(await answer.bytes()).includes(GREY_JPEG)).toBe(true);
     const folder = await makeCheckout();
     await writeFile(join(folder, "main.typ"), snippet?.request.source ?? "");
     await writeFile(join(folder, "people.jsonl"), `${JSON.stringify({ name: "Ada", photo })}\n`);
@@ -137,7 +132,7 @@ describe("docs/templates.md", () => {
       "npx document-rendering render main.typ --each people.jsonl -o '{name}.pdf'",
     );
     expect(run.exitCode, run.stderr).toBe(0);
-    expect((await readFile(join(folder, "Ada.pdf"))).includes(JPEG)).toBe(true);
+    expect((await readFile(join(folder, "Ada.pdf"))).includes(GREY_JPEG)).toBe(true);
   });
 });
 
@@ -217,9 +212,7 @@ async function mistakesOfShell(commands: string): Promise<string> {
   return (await execa("bash", ["--norc", "-n"], { input: commands, env, reject: false })).stderr;
 }
 
-/**
- * A folder where the commands find what they find in a checkout, and where `npm run example` runs the project's own.
- */
+/** A folder where the commands find what they find in a checkout. */
 async function makeCheckout(): Promise<string> {
   const folder = await makeTemporaryFolder("documentation-test-");
   await mkdir(join(folder, ".local"));
@@ -232,14 +225,8 @@ async function makeCheckout(): Promise<string> {
   await mkdir(bin);
   await symlink(typstPath(), join(bin, "typst"));
   await symlink(process.execPath, join(bin, "node"));
-  for (const [name, words, count, program] of [
-    ["npm", "run example --", 3, `${PROJECT}scripts/example.ts`],
-    ["npx", "document-rendering", 1, `${folder}/dist/cli/main.js`],
-  ] as const) {
-    const isKnown = `case "$*" in "${words}"*) ;; *) exit 64;; esac`;
-    const script = `#!/bin/sh\n${isKnown}\nshift ${count}\nexec node '${program}' "$@"\n`;
-    await writeFile(join(bin, name), script, { mode: 0o755 });
-  }
+  const script = `#!/bin/sh\ncase "$*" in "document-rendering"*) ;; *) exit 64;; esac\nshift\nexec node '${folder}/dist/cli/main.js' "$@"\n`;
+  await writeFile(join(bin, "npx"), script, { mode: 0o755 });
   return folder;
 }
 

@@ -15,6 +15,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { EXAMPLE_NAMES } from "../../../protocol/routes.ts";
 import { writeExampleProject } from "../../../scripts/examples/example-project.ts";
 import { DATA_FILE_NAME } from "../../../typst/file-layout.ts";
+import { ANY_CHARACTER } from "../../support/any-character.ts";
 import { typstPath } from "../../support/backend/typst-path.ts";
 import { anyOf, dataOf, LEAST, MOST, type Schema } from "../../support/clients/drawn-data.ts";
 
@@ -22,8 +23,6 @@ const RUNS = Number(process.env.EXAMPLE_DATA_RUNS ?? 1);
 /** At each landing one of the ways is enough for what chance draws. */
 const isLong = RUNS > 1;
 
-/** Any character that JSON can hold; what no font has is an empty box. */
-const ANY_CHARACTER = fc.string({ unit: "binary", minLength: 1, maxLength: 1 });
 /** PDF/A takes no empty boxes: these are in Typst's own fonts. */
 const DRAWABLE = fc.constantFrom(
   ..."abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 .,;:!?-–—…'\"“”„‘’()[]{}<>/\\|#*_$@`~^&%+=§€£№²½",
