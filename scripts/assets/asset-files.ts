@@ -1,8 +1,7 @@
-/** The static files as a server needs to know them: content type, entity tag, and the compressed forms that lie beside each. */
+/** The static files as a server needs to know them: content type and entity tag. */
 import { hash } from "node:crypto";
-import { readdir, readFile, stat } from "node:fs/promises";
+import { readdir, readFile } from "node:fs/promises";
 import { extname, join } from "node:path";
-import type { StaticForm } from "../../edge/platform/node/static-files.ts";
 import { COMPRESSED_FORMS } from "./static-file.ts";
 
 /** The same as those of Cloudflare's asset server. */
@@ -28,10 +27,9 @@ export interface AssetFile {
   readonly contentType: string;
   readonly entityTag: string;
   readonly bytes: number;
-  readonly forms: Readonly<Partial<Record<"br" | "gzip", StaticForm>>>;
 }
 
-/** Lists the files below a folder. @throws if one has an extension without a known content type */
+/** Lists the files below a folder, without the compressed forms that lie beside them. @throws if one has an extension without a known content type */
 export async function listAssets(folder: string): Promise<readonly AssetFile[]> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true });
   const paths = entries
@@ -43,13 +41,7 @@ export async function listAssets(folder: string): Promise<readonly AssetFile[]> 
     const contentType = CONTENT_TYPES[extname(path)];
     if (contentType === undefined) throw new Error(`${path} has an extension without a content type`);
     const content = await readFile(join(folder, path));
-    const present = COMPRESSED_FORMS.filter(({ extension }) => paths.includes(path + extension));
-    const forms = present.map(async ({ encoding, extension }) => {
-      const { size } = await stat(join(folder, path + extension));
-      return [encoding, { file: `static${path}${extension}`, bytes: size }] as const;
-    });
-    const entityTag = hash("sha256", content).slice(0, 32);
-    return { path, contentType, entityTag, bytes: content.length, forms: Object.fromEntries(await Promise.all(forms)) };
+    return { path, contentType, entityTag: hash("sha256", content).slice(0, 32), bytes: content.length };
   };
   return Promise.all(paths.filter((path) => !isForm(path)).map(describe));
 }

@@ -33,8 +33,9 @@ export async function writeEdge(folder: string, content: "copies" | "links" = "c
   await writeFile(join(folder, STATIC_INDEX), `${JSON.stringify(Object.fromEntries(stored), null, 2)}\n`);
 }
 
-async function asTheyAre({ path, contentType, entityTag, bytes, forms }: AssetFile): Promise<StaticFile> {
-  return { contentType, entityTag, bytes, forms: { ...forms, identity: { file: `${FILES}${path}`, bytes } } };
+/** Uncompressed: nothing is far away where `npm start` runs. */
+async function asTheyAre({ path, contentType, entityTag, bytes }: AssetFile): Promise<StaticFile> {
+  return { contentType, entityTag, bytes, forms: { identity: { file: `${FILES}${path}`, bytes } } };
 }
 
 /** Text is stored in its compressed forms alone. */

@@ -17,9 +17,9 @@ let allFiles: Promise<StaticFiles> | undefined;
 async function readFiles(): Promise<StaticFiles> {
   await provideStaticAssets();
   const assets = await listAssets(`${PROJECT}edge/static`);
-  const entries = assets.map(({ path, bytes, forms, ...described }) => {
+  const entries = assets.map(({ path, bytes, ...described }) => {
     const identity = { file: `static${path}`, bytes };
-    return [path, { ...described, bytes, forms: { ...forms, identity } }] as const;
+    return [path, { ...described, bytes, forms: { identity } }] as const;
   });
   return new StaticFiles(`${PROJECT}edge`, new Map(entries));
 }
