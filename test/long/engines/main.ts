@@ -2,8 +2,7 @@
  * `npm run test:long -- engines`: runs the files that operators run on the engines that they run them on.
  *
  * It builds the images of the Dockerfile, starts compose.yaml, boots the systemd units under two versions of systemd,
- * puts nginx, Caddy, HAProxy and Apache httpd in front, lets Prometheus evaluate the alerts of two deployments, and deploys the manifests in a
- * Kubernetes of one node. It needs the superuser and writes nothing outside its own folder. A part whose programs are
+ * puts nginx, Caddy, HAProxy and Apache httpd in front, and deploys the manifests in a Kubernetes of one node. It needs the superuser and writes nothing outside its own folder. A part whose programs are
  * missing does not run, and the end says so.
  *
  * Options: `--install` first installs Debian's packages of the programs that are missing; `--pull` fetches the base
@@ -22,13 +21,12 @@ import { buildImages, type Images } from "./images.ts";
 import { tryKubernetes } from "./kubernetes.ts";
 import type { Context } from "./part.ts";
 import { tryPodman } from "./podman.ts";
-import { tryPrometheus } from "./prometheus.ts";
 import { SYSTEMS, trySystemd } from "./systemd.ts";
 import { tryApache, tryHaproxy } from "./two-proxies.ts";
 
 /** What `--install` installs. Kubernetes is in no Debian, and its Caddy is too old. */
 const PACKAGES =
-  "podman runc docker.io mmdebstrap systemd-container nginx haproxy apache2 prometheus curl iproute2 etcd-server iptables containernetworking-plugins";
+  "podman runc docker.io mmdebstrap systemd-container nginx haproxy apache2 curl iproute2 etcd-server iptables containernetworking-plugins";
 
 /** Not a program on the PATH: a `docker-compose` there is of version 1. */
 const COMPOSE = "Compose 2";
@@ -68,7 +66,6 @@ const PARTS: readonly Part[] = [
   { name: "caddy", needs: ["caddy", "curl"], run: tryCaddy },
   { name: "haproxy", needs: ["haproxy", "curl"], run: tryHaproxy },
   { name: "apache", needs: ["apache2", "curl"], run: tryApache },
-  { name: "prometheus", needs: ["prometheus"], run: tryPrometheus },
   {
     name: "kubernetes",
     needs: ["podman", "runc", "mmdebstrap", KUBERNETES, "etcd", "iptables", NETWORK_PLUGIN, "curl"],

@@ -87,14 +87,20 @@ interface Dashboard {
   readonly panels: readonly { readonly title: string; readonly targets: readonly { readonly expr: string }[] }[];
 }
 
-/** A counter that rises: a query may ask for its rate. */
+const SLOTS = "service_render_slots";
+
+/** As two edges of the same backends show them. A counter rises: a query may ask for its rate. */
 const series = () =>
-  samples.map(({ name, labels, value }) => {
-    const selector = Object.entries({ job: "edge", ...labels }).map(
-      ([label, text]) => `${label}=${JSON.stringify(text)}`,
-    );
-    return { series: `${name}{${selector.join(",")}}`, values: Number.isFinite(value) ? `${value}+1x20` : "0x20" };
-  });
+  ["edge-1", "edge-2"].flatMap((instance) =>
+    samples.map(({ name, labels, value }) => {
+      const selector = Object.entries({ job: "edge", instance, ...labels }).map(
+        ([label, text]) => `${label}=${JSON.stringify(text)}`,
+      );
+      const rise = name === SLOTS ? 0 : 1;
+      const values = Number.isFinite(value) ? `${value}+${rise}x20` : "0x20";
+      return { series: `${name}{${selector.join(",")}}`, values };
+    }),
+  );
 
 it("promtool finds nothing wrong with the metrics", async () => {
   const checked = await runPromtool(await locatePromtool(), ["check", "metrics"], {}, metrics);
@@ -113,6 +119,9 @@ it("a query of the dashboard has a result, evaluated by promtool on the metrics 
     })),
   );
   expect(queries.length).toBeGreaterThan(20);
+  const ofSlots = queries.find(({ expr }) => expr.includes(SLOTS))?.expr ?? "";
+  const slots = samples.find(({ name }) => name === SLOTS)?.value;
+  queries.push({ alert: "a backend counts once", expr: ofSlots.replace(/^count\((.*)\) > 0$/, `$1 == ${slots}`) });
   const files = {
     "rules.yml": { groups: [{ name: "dashboard", rules: queries }] },
     "tests.yml": {
