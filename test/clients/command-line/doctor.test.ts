@@ -81,7 +81,7 @@ function resultOf(report: ExaminationReport, id: string): CheckReport {
 /** An edge with other settings than those of the service; its renders go to `backend`. */
 async function startOtherEdge(backend: URL, settings: Readonly<Record<string, string>> = {}): Promise<URL> {
   const own = { SERVICE_BACKEND_TOKEN: BACKEND_TOKEN, SERVICE_BACKEND_URLS: backend.origin, ...settings };
-  const edge = await startEdge({ SERVICE_API_TOKENS: API_TOKEN, SERVICE_LOG_REQUESTS: "none", ...own }, 0);
+  const edge = await startEdge({ SERVICE_API_TOKENS: API_TOKEN, SERVICE_LOG_REQUESTS: "none", ...own });
   onTestFinished(() => edge.stop());
   return edge.url;
 }

@@ -35,7 +35,7 @@ beforeAll(async () => {
   delete process.env.SERVICE_API_TOKENS;
   [built, local] = await Promise.all([
     startBuiltEdge(folder, { SERVICE_API_TOKENS: API_TOKEN }),
-    startEdge({ SERVICE_API_TOKENS: API_TOKEN }, 0),
+    startEdge({ SERVICE_API_TOKENS: API_TOKEN }),
   ]);
   return async () => {
     await built.stop();

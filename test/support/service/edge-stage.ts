@@ -22,7 +22,7 @@ const DEFAULTS: EdgeSettings = {
 /** New edges, one for each of these settings: in this process, or together in one workerd. */
 export function startEdges(each: readonly EdgeSettings[], platform: EdgePlatform = "node") {
   const settings = each.map((own) => ({ ...DEFAULTS, ...own }));
-  return platform === "node" ? startNodeEdges(settings) : startConfiguredWorkers(settings, 0);
+  return platform === "node" ? startNodeEdges(settings) : startConfiguredWorkers(settings);
 }
 
 export async function startOneEdge(settings: EdgeSettings, platform?: EdgePlatform) {

@@ -8,13 +8,25 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { listAssets } from "../../../scripts/assets/asset-files.ts";
 import { provideStaticAssets } from "../../../scripts/assets/static-assets.ts";
-import { bundle, type WranglerConfig, wranglerConfig } from "../../../scripts/build/worker.ts";
+import { bundle } from "../../../scripts/build/worker.ts";
 import { LOOPBACK, STOP_SIGNALS } from "../../../scripts/start/local-service.ts";
 
 const PROJECT = new URL("../../../", import.meta.url);
 const workerName = (index: number) => `worker-${index}`;
 const ASSETS_WORKER_NAME = "assets";
 const FOLDER_WORKER = "test/edge/assets-from-folder.ts";
+
+type WranglerConfig = Awaited<ReturnType<typeof wranglerConfig>>;
+
+/** What of the top level of `wrangler.toml` a Worker runs by, as wrangler reads it. */
+async function wranglerConfig() {
+  const { unstable_readConfig: readConfig } = await import("wrangler");
+  const config = readConfig({ config: fileURLToPath(new URL("wrangler.toml", PROJECT)) });
+  const { main = "", vars, compatibility_date: compatibilityDate = "" } = config;
+  const { directory = "", binding = "" } = config.assets ?? {};
+  const compatibility = { compatibilityDate, compatibilityFlags: config.compatibility_flags };
+  return { main, vars, assets: { directory, binding }, compatibility };
+}
 
 type Bindings = Readonly<Record<string, string | Readonly<Record<string, string>>>>;
 
@@ -25,30 +37,22 @@ export interface LocalWorker {
 
 type LocalWorkers = Awaited<ReturnType<typeof startInWorkerd>>;
 
-/** Starts the Worker of `wrangler.toml` once for each of the bindings, which override it. Port 0: a free one. */
+/** Starts the Worker of `wrangler.toml` once for each of the bindings, which override it. */
 export async function startConfiguredWorkers(
   bindings: readonly Readonly<Record<string, string>>[],
-  port: number,
-  rateLimits: WranglerConfig["ratelimits"] = [],
 ): Promise<LocalWorkers> {
-  const { main, vars, assets, ratelimits } = await wranglerConfig();
+  const { main, vars, assets } = await wranglerConfig();
   // wrangler has `build.command` do this.
   await provideStaticAssets();
   return startInWorkerd(main, {
-    port,
     bindings: bindings.map((own) => ({ ...vars, ...own })),
-    rateLimits: [...ratelimits, ...rateLimits],
     assets,
   });
 }
 
-/** Starts the Worker of `wrangler.toml`. Port 0: a free one. */
-export async function startEdge(
-  bindings: Readonly<Record<string, string>>,
-  port: number,
-  rateLimits?: WranglerConfig["ratelimits"],
-): Promise<LocalWorker> {
-  return onlyWorker(await startConfiguredWorkers([bindings], port, rateLimits));
+/** Starts the Worker of `wrangler.toml`. */
+export async function startEdge(bindings: Readonly<Record<string, string>>): Promise<LocalWorker> {
+  return onlyWorker(await startConfiguredWorkers([bindings]));
 }
 
 /** Starts any module on a free port, with the compatibility date and flags of `wrangler.toml`. */
@@ -66,25 +70,18 @@ function onlyWorker({ urls: [url], stop }: LocalWorkers): LocalWorker {
 }
 
 interface WorkerOptions {
-  readonly port?: number;
   readonly bindings: readonly Bindings[];
-  readonly rateLimits?: WranglerConfig["ratelimits"];
   readonly assets?: WranglerConfig["assets"];
   /** The class of each binding, and the folder in which they keep their storage. */
   readonly durableObjects?: { readonly classes: Readonly<Record<string, string>>; readonly folder: string } | undefined;
 }
 
-async function startInWorkerd(
-  main: string,
-  { port = 0, bindings, rateLimits = [], assets, durableObjects }: WorkerOptions,
-) {
-  const [config, script, { Miniflare, convertV4MiniflareOptions }] = await Promise.all([
+async function startInWorkerd(main: string, { bindings, assets, durableObjects }: WorkerOptions) {
+  const [{ compatibility }, script, { Miniflare, convertV4MiniflareOptions }] = await Promise.all([
     wranglerConfig(),
     bundle(main),
     import("miniflare"),
   ]);
-  const { compatibility_date: compatibilityDate, compatibility_flags: compatibilityFlags } = config;
-  const compatibility = { compatibilityDate, compatibilityFlags };
   const temporaryFolder = await mkdtemp(join(tmpdir(), "document-rendering-edge-"));
   const ownHandlers = new Map(STOP_SIGNALS.map((signal) => [signal, process.listeners(signal)]));
   const miniflare = new Miniflare(
@@ -100,11 +97,6 @@ async function startInWorkerd(
           modules: [{ type: "ESModule" as const, path: "worker.js", contents: script }],
           ...compatibility,
           bindings: { ...own },
-          ratelimits: Object.fromEntries(rateLimits.map(({ name, ...binding }) => [name, binding])),
-          // Miniflare takes the data points and keeps none.
-          analyticsEngineDatasets: Object.fromEntries(
-            config.analytics_engine_datasets.map(({ binding, dataset }) => [binding, { dataset }]),
-          ),
           cacheAPI: false,
           durableObjects: Object.fromEntries(
             Object.entries(durableObjects?.classes ?? {}).map(([binding, className]) => [
@@ -113,7 +105,7 @@ async function startInWorkerd(
             ]),
           ),
           // A socket of the Worker itself: Miniflare's default one runs every request through another Worker.
-          unsafeDirectSockets: [{ host: LOOPBACK, port }],
+          unsafeDirectSockets: [{ host: LOOPBACK, port: 0 }],
           ...(assets !== undefined && { serviceBindings: { [assets.binding]: ASSETS_WORKER_NAME } }),
         })),
         ...(assets === undefined ? [] : [{ ...(await assetsWorker(assets)), ...compatibility }]),

@@ -23,7 +23,7 @@ export async function startParts(plan: ServicePlan) {
   try {
     const urls = `${backend.url.origin} ${plan.edge.SERVICE_BACKEND_URLS ?? ""}`;
     const settings = { ...plan.edge, SERVICE_BACKEND_URLS: urls };
-    const edge = plan.platform === "node" ? await startNodeEdge(settings) : await startEdge(settings, 0);
+    const edge = plan.platform === "node" ? await startNodeEdge(settings) : await startEdge(settings);
     const stop = async () => {
       await edge.stop();
       await backend.stop();
