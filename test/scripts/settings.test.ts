@@ -47,7 +47,7 @@ it("no page names a setting that nothing reads", async () => {
     const files = await readdir(new URL(folder, ROOT), { recursive: true });
     return files.filter((name) => names.test(name)).map((name) => `${folder}/${name}`);
   };
-  const rooms = "backend edge server protocol rules scripts clients typst test/browser test/long".split(" ");
+  const rooms = "backend edge protocol rules scripts clients typst test/browser test/long".split(" ");
   const sources = (await Promise.all(rooms.map((room) => filesIn(room, /\.(?:ts|mjs)$/)))).flat();
   const settingsIn = async (path: string) => (await readPage(path)).match(/\bSERVICE_[A-Z_]+[A-Z]/g) ?? [];
   const known = new Set((await Promise.all(sources.map(settingsIn))).flat());
