@@ -10,6 +10,16 @@ export function countInWords(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? "" : "s"}`;
 }
 
+/** The first sentences, and one on how many more there are: the others would fill the screen. */
+export function firstSentences(
+  sentences: readonly string[],
+  max: number,
+  others: (count: number) => string,
+): readonly string[] {
+  const more = sentences.length - max;
+  return more > 0 ? [...sentences.slice(0, max), others(more)] : sentences;
+}
+
 /** "a, b and 3 more": the first names of a list. */
 export function firstInWords(names: readonly string[], max: number): string {
   const more = names.length > max ? ` and ${names.length - max} more` : "";

@@ -5,7 +5,7 @@
 import type { CharacterRanges } from "../../../typst/fonts/characters.ts";
 import { type FontFace, type FontVariant, fontFaces } from "../../../typst/fonts/font-file.ts";
 import { isFont } from "../../../typst/fonts/font-names.ts";
-import { countInWords } from "../size-in-words.ts";
+import { countInWords, firstSentences } from "../size-in-words.ts";
 
 export interface EqualFaces {
   readonly family: string;
@@ -22,7 +22,6 @@ interface FileFace extends FontFace {
 
 /** Each is compared with the others of its family. */
 const MAX_FACES = 1000;
-/** More would fill the screen. */
 const MAX_NAMED = 3;
 
 export function findEqualFaces(files: readonly { readonly key: string; readonly bytes: Uint8Array }[]): EqualFaces[] {
@@ -40,16 +39,14 @@ export function findEqualFaces(files: readonly { readonly key: string; readonly 
   });
 }
 
-export function describeEqualFaces(all: readonly EqualFaces[]): string[] {
-  const sentences = all.slice(0, MAX_NAMED).map(({ family, variant, firstKey, otherKey }) => {
+export function describeEqualFaces(all: readonly EqualFaces[]): readonly string[] {
+  const sentences = all.map(({ family, variant, firstKey, otherKey }) => {
     const { style, weight, stretch_percent } = variant;
     const what = `"${family}", ${style}, weight ${weight.max}, width ${stretch_percent.max} %`;
     return `${firstKey} and ${otherKey} are the same to Typst (${what}): it uses the first alone. Leave one out, or give it another family name.`;
   });
-  const more = all.length - MAX_NAMED;
-  return more > 0
-    ? [...sentences, `Typst does not use ${countInWords(more, "more font")} for this reason.`]
-    : sentences;
+  const others = (count: number) => `Typst does not use ${countInWords(count, "more font")} for this reason.`;
+  return firstSentences(sentences, MAX_NAMED, others);
 }
 
 /** A variant for which Typst finds both equally good; undefined if there is none, or the fonts have no letter in common. */

@@ -13,6 +13,7 @@ import { isTypst } from "../../template/file-kinds.ts";
 import { requestedFamilies, type StyledText, styledTextIn } from "../../template/font-families.ts";
 import { packagesIn } from "../../template/reads.ts";
 import { parseTemplate, type Template } from "../../template/syntax-tree.ts";
+import { firstSentences } from "../size-in-words.ts";
 import { explainWebFont } from "../unusable-files.ts";
 import { describeEqualFaces, type EqualFaces, findEqualFaces } from "./equal-faces.ts";
 import { describeForeignObjects, describeSvgFamilies, readSvgs, type SvgImage } from "./svg-fonts.ts";
@@ -88,15 +89,13 @@ export function describeMissingFamilies(
   suggest: SuggestFamily,
 ): string[] {
   const missing = excludeFamilies(families, fonts).filter((family) => !brought.has(family.toLowerCase()));
-  const sentences = missing
-    .slice(0, MAX_NAMED)
-    .map(
-      (family) =>
-        `The service has no font family "${family}", and the request brings none: Typst uses another font.${suggest(family)}`,
-    );
-  const more = missing.length - MAX_NAMED;
-  if (more > 0) sentences.push(`It lacks ${more} more ${more === 1 ? "family" : "families"} that the templates name.`);
-  return missing.length === 0 ? [] : [...sentences, ...describeWebFonts(webFonts)];
+  const sentences = missing.map(
+    (family) =>
+      `The service has no font family "${family}", and the request brings none: Typst uses another font.${suggest(family)}`,
+  );
+  const others = (count: number) => `It lacks ${count} more of the font families that the templates name.`;
+  const first = firstSentences(sentences, MAX_NAMED, others);
+  return missing.length === 0 ? [] : [...first, ...describeWebFonts(webFonts)];
 }
 
 /** What to do about fonts of which one may have a missing family. */

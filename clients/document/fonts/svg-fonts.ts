@@ -3,6 +3,7 @@
  * neither request nor service has. A file may be anybody's: it is read once, and no further than it is well-formed.
  */
 import { SaxesParser } from "saxes";
+import { firstInWords, firstSentences } from "../size-in-words.ts";
 
 export interface SvgImage {
   readonly key: string;
@@ -11,7 +12,6 @@ export interface SvgImage {
   readonly families: readonly (readonly string[])[];
 }
 
-/** More would fill the screen. */
 const MAX_NAMED = 10;
 const MAX_FAMILY_LISTS = 100;
 const MAX_LIST_LENGTH = 1000;
@@ -28,10 +28,8 @@ export function readSvgs(files: Iterable<{ readonly key: string; readonly bytes:
 export function describeForeignObjects(images: readonly SvgImage[]): string[] {
   const keys = images.filter(({ hasForeignObject }) => hasForeignObject).map(({ key }) => key);
   if (keys.length === 0) return [];
-  const more = keys.length > MAX_NAMED ? [`${keys.length - MAX_NAMED} more`] : [];
-  const names = new Intl.ListFormat("en").format([...keys.slice(0, MAX_NAMED), ...more]);
   return [
-    `${names}: Typst does not draw the text in foreignObject. Export it as PDF or PNG, or with plain text: "htmlLabels": false in Mermaid, no "Word Wrap" and "Formatted Text" in draw.io.`,
+    `${firstInWords(keys, MAX_NAMED)}: Typst does not draw the text in foreignObject. Export it as PDF or PNG, or with plain text: "htmlLabels": false in Mermaid, no "Word Wrap" and "Formatted Text" in draw.io.`,
   ];
 }
 
@@ -40,7 +38,7 @@ export function describeSvgFamilies(
   images: readonly SvgImage[],
   known: ReadonlySet<string>,
   who: "the service" | "this machine",
-): string[] {
+): readonly string[] {
   const sentences = images.flatMap(({ key, families }) =>
     families
       .filter((list) => !list.some((family) => known.has(family.toLowerCase())))
@@ -49,10 +47,11 @@ export function describeSvgFamilies(
         return `${key} has text in ${names}, which neither ${who} nor the request has: Typst uses another font.`;
       }),
   );
-  const more = sentences.length - MAX_NAMED;
-  if (more <= 0) return sentences;
-  const rest = `Text in SVG images asks for ${more} more ${more === 1 ? "family" : "families"} that are missing.`;
-  return [...sentences.slice(0, MAX_NAMED), rest];
+  return firstSentences(
+    sentences,
+    MAX_NAMED,
+    (count) => `Text in SVG images asks for ${count} more of the families that are missing.`,
+  );
 }
 
 /** An element that is open. */

@@ -1,7 +1,7 @@
 /** Files from this machine, chosen or dropped, singly or in folders. */
 import type { Limits } from "../../../rules/limits.ts";
 import { DATA_PATH, SOURCE_PATH } from "../../document/saved-draft.ts";
-import { countInWords, sizeInWords } from "../../document/size-in-words.ts";
+import { countInWords, firstSentences, sizeInWords } from "../../document/size-in-words.ts";
 import { belongsToProject, type FolderFile } from "../drafts/project-folder.ts";
 import { folderOfEntries, unpackArchive } from "./folder-archive.ts";
 import { isFileOfPackage, isPackageFolder } from "./package-folder.ts";
@@ -19,7 +19,6 @@ export interface AddedFiles {
 }
 
 const MAX_FOLDER_DEPTH = 16;
-/** Nobody reads a sentence for each file of a large folder. */
 const MAX_NAMED = 5;
 /** Most files of a package are not for documents: what is added of it is chosen from these. */
 const MAX_LISTED = 5000;
@@ -111,13 +110,9 @@ export async function readFiles({ isFolder, files }: AddedFiles, limits: Limits)
       else read.push({ path, bytes });
     }
   }
-  return { isFolder, files: read, skipped: firstOf(skipped), photos: photos.slice(0, MAX_NAMED) };
-}
-
-function firstOf(skipped: readonly string[]): readonly string[] {
-  const more = skipped.length - MAX_NAMED;
-  if (more <= 0) return skipped;
-  return [...skipped.slice(0, MAX_NAMED), `Not added either: ${countInWords(more, "more file")}.`];
+  const others = (count: number) => `Not added either: ${countInWords(count, "more file")}.`;
+  const named = firstSentences(skipped, MAX_NAMED, others);
+  return { isFolder, files: read, skipped: named, photos: photos.slice(0, MAX_NAMED) };
 }
 
 async function readArchive({ path, file }: NamedFile, limits: Limits): Promise<ReadFiles> {

@@ -220,7 +220,7 @@ describe("the sentences", () => {
     const families = Array.from({ length: 12 }, (_, index) => `"Nope ${index}"`);
     const sentences = describeMissing(parts(`#text(font: (${families}))[x]`));
     expect(sentences).toHaveLength(11);
-    expect(sentences.at(-1)).toBe("It lacks 2 more families that the templates name.");
+    expect(sentences.at(-1)).toBe("It lacks 2 more of the font families that the templates name.");
   });
 });
 

@@ -69,7 +69,7 @@ describe("the families of text in an SVG", () => {
       readSvgs([file(svg(Array.from({ length: count }, (_, at) => `<text font-family="F${at}">x</text>`).join("")))]);
     expect(describeSvgFamilies(text(10), KNOWN, "the service")).toHaveLength(10);
     expect(describeSvgFamilies(text(12), KNOWN, "the service").slice(10)).toEqual([
-      "Text in SVG images asks for 2 more families that are missing.",
+      "Text in SVG images asks for 2 more of the families that are missing.",
     ]);
     expect(text(100)[0]?.families).toHaveLength(100);
     expect(text(101)[0]?.families).toHaveLength(100);
@@ -95,10 +95,10 @@ describe("foreignObject", () => {
     const content = svg("<foreignObject><div>x</div></foreignObject>");
     const names = ["a.svg", "b.SVG", "c.txt"];
     expect(describeForeignObjects(readSvgs(names.map((name) => file(content, name))))).toEqual([
-      'a.svg and b.SVG: Typst does not draw the text in foreignObject. Export it as PDF or PNG, or with plain text: "htmlLabels": false in Mermaid, no "Word Wrap" and "Formatted Text" in draw.io.',
+      'a.svg, b.SVG: Typst does not draw the text in foreignObject. Export it as PDF or PNG, or with plain text: "htmlLabels": false in Mermaid, no "Word Wrap" and "Formatted Text" in draw.io.',
     ]);
     const many = Array.from({ length: 12 }, (_, at) => file(content, `${at}.svg`));
-    expect(describeForeignObjects(readSvgs(many))[0]).toMatch(/8\.svg, 9\.svg, and 2 more: Typst/);
+    expect(describeForeignObjects(readSvgs(many))[0]).toMatch(/8\.svg, 9\.svg and 2 more: Typst/);
   });
 
   it.each(["<!-- <foreignObject/> -->", '<path d="<foreignObject>"/>', "<text>foreignObject</text>"])(
