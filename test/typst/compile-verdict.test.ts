@@ -23,53 +23,38 @@ function inWords(verdict: CompileVerdict): string {
   return verdict.kind === "file" ? "file" : `${verdict.problem.code}: ${verdict.problem.detail}`;
 }
 
+const REFUSED = "template_compile_failed: Typst could not";
+const NO_PAGE = "template_compile_failed: The document has no";
+const BROKEN_PDF = { standards: { kind: "broken", rules: [BROKEN] } };
+const OVER = LIMIT + 1;
+
 it.each<[string, Output, object, string]>([
   ["success", PDF, {}, "file"],
   ["success with the last byte of the limit", PDF, { outputBytes: LIMIT }, "file"],
-  ["success with one byte more", PDF, { outputBytes: LIMIT + 1 }, `output_too_large: The output has ${LIMIT + 1} `],
+  ["success with one byte more", PDF, { outputBytes: OVER }, `output_too_large: The output has ${OVER} `],
   [
     "a failure over the limit, where the output may be cut off",
     PDF,
-    { exitCode: 1, outputBytes: 9000 },
+    { exitCode: 1, outputBytes: OVER },
     "output_too_l",
   ],
   ["an archive of the most pages", ARCHIVE, { pageCount: 7 }, "file"],
-  [
-    "an archive of one page more",
-    ARCHIVE,
-    { pageCount: 8, outputBytes: 9000 },
-    "too_many_output_files: The document has",
-  ],
+  ["an archive of one page more", ARCHIVE, { pageCount: 8, outputBytes: OVER }, "too_many_output_files: "],
   ["an archive of pages without a byte", ARCHIVE, { pageCount: 1, outputBytes: 0 }, "file"],
-  ["an archive over the limit", ARCHIVE, { pageCount: 1, outputBytes: LIMIT + 1 }, "output_too_large: "],
-  ["an error", PDF, { exitCode: 1 }, "template_compile_failed: Typst could not"],
-  ["wrong arguments", PDF, { exitCode: 2 }, "template_compile_failed: Typst could not"],
-  ["a panic", IMAGE, { exitCode: 101, outputBytes: 0 }, "template_compile_failed: Typst could not"],
-  ["an error after output", IMAGE, { exitCode: 1, outputBytes: 1 }, "template_compile_failed: Typst could not"],
-  ["an error of an archive", ARCHIVE, { exitCode: 1, outputBytes: 0 }, "template_compile_failed: Typst could not"],
-  ["an error of a page", { ...IMAGE, page: 2 }, { exitCode: 1, outputBytes: 0 }, "template_compile_failed: Typst"],
+  ["an archive over the limit", ARCHIVE, { pageCount: 1, outputBytes: OVER }, "output_too_large: "],
+  ["an error", PDF, { exitCode: 1 }, REFUSED],
+  ["wrong arguments", PDF, { exitCode: 2 }, REFUSED],
+  ["a panic", IMAGE, { exitCode: 101, outputBytes: 0 }, REFUSED],
+  ["an error after output", IMAGE, { exitCode: 1, outputBytes: 1 }, REFUSED],
+  ["an error of an archive", ARCHIVE, { exitCode: 1, outputBytes: 0 }, REFUSED],
+  ["an error of a page", { ...IMAGE, page: 2 }, { exitCode: 1, outputBytes: 0 }, REFUSED],
   ["an error of an image of all pages", IMAGE, { exitCode: 1, outputBytes: 0 }, "page 2?"],
   ["a PDF of selected pages", PAGES, {}, "page 3?"],
-  [
-    "a PDF that breaks its standard",
-    PDF,
-    { standards: { kind: "broken", rules: [BROKEN] } },
-    "template_compile_failed: The PDF",
-  ],
+  ["a PDF that breaks its standard", PDF, BROKEN_PDF, "template_compile_failed: The PDF"],
   ["a PDF that keeps its standard", PDF, { standards: { kind: "kept" } }, "file"],
   ["a PDF that cannot be read", PDF, { standards: { kind: "unread" } }, "file"],
-  [
-    "no page of those that were chosen",
-    { ...IMAGE, page: 9 },
-    { outputBytes: 0 },
-    "template_compile_failed: The document has no page 9.",
-  ],
-  [
-    "no page of an archive's selection",
-    { ...ARCHIVE, pages: "9" },
-    { pageCount: 0, outputBytes: 0 },
-    "template_compile_failed: The document has none",
-  ],
+  ["no page of those that were chosen", { ...IMAGE, page: 9 }, { outputBytes: 0 }, `${NO_PAGE} page 9.`],
+  ["no page of an archive's selection", { ...ARCHIVE, pages: "9" }, { pageCount: 0, outputBytes: 0 }, `${NO_PAGE}ne`],
   ["no page where none was chosen", IMAGE, { outputBytes: 0 }, "render_failed: "],
   ["no page of an archive", ARCHIVE, { pageCount: 0, outputBytes: 0 }, "render_failed: "],
   ["no byte of a PDF", PDF, { outputBytes: 0 }, "render_failed: "],
@@ -102,7 +87,7 @@ describe("a page that decides", () => {
   });
 
   it("comes before the standard that its PDF breaks", () => {
-    const broken = judge(PAGES, { standards: { kind: "broken", rules: [BROKEN] } });
+    const broken = judge(PAGES, BROKEN_PDF);
     expect(decide(broken, 0, 0)).toMatch(/none of the pages/);
     expect(decide(broken, 0, 100)).toMatch(/The PDF would not be/);
   });
