@@ -30,14 +30,13 @@ const STATE = {
   name: 2,
   string: 3,
   escape: 4,
-  octal: 5,
-  hexadecimal: 6,
-  less: 7,
-  greater: 8,
-  comment: 9,
-  streamLine: 10,
-  stream: 11,
-  lost: 12,
+  hexadecimal: 5,
+  less: 6,
+  greater: 7,
+  comment: 8,
+  streamLine: 9,
+  stream: 10,
+  lost: 11,
 } as const;
 type State = (typeof STATE)[keyof typeof STATE];
 
@@ -52,7 +51,6 @@ const CODE = {
   closeParenthesis: 0x29,
   slash: 0x2f,
   zero: 0x30,
-  seven: 0x37,
   nine: 0x39,
   less: 0x3c,
   greater: 0x3e,
@@ -67,20 +65,6 @@ const DELIMITER = 2;
 const KINDS = new Uint8Array(256);
 for (const code of [0x00, 0x09, 0x0a, 0x0c, 0x0d, 0x20]) KINDS[code] = SPACE;
 for (const character of "()<>[]{}/%") KINDS[character.charCodeAt(0)] = DELIMITER;
-
-/**
- * The bytes of escapes in strings, by the byte after the backslash; null for a line end, which stands for nothing. Any
- * other byte stands for itself.
- */
-const ESCAPED: ReadonlyMap<number, number | null> = new Map([
-  [0x6e, 0x0a],
-  [0x72, 0x0d],
-  [0x74, 0x09],
-  [0x62, 0x08],
-  [0x66, 0x0c],
-  [CODE.lineFeed, null],
-  [CODE.carriageReturn, null],
-]);
 
 /** Longer ones are cut. */
 const MAX_WORD_BYTES = 32;
@@ -97,7 +81,7 @@ export class PdfTokens {
   #wantedBytes = 0;
   /** How many parentheses are open in a string. */
   #depth = 0;
-  /** A byte of a string that is written in digits, and how many of them have been read. */
+  /** A byte of a string in hexadecimal, and how many of its digits have been read. */
   #byte = 0;
   #digits = 0;
   #streamBytesLeft = 0;
@@ -128,8 +112,7 @@ export class PdfTokens {
       case STATE.string:
         return this.#readString(chunk, at);
       case STATE.escape:
-      case STATE.octal:
-        return this.#readEscape(chunk[at] ?? 0, at);
+        return this.#readEscape(chunk[at] ?? 0, at + 1);
       case STATE.hexadecimal:
         return this.#readHexadecimal(chunk, at);
       case STATE.less:
@@ -279,31 +262,21 @@ export class PdfTokens {
     return chunk.length;
   }
 
-  #readEscape(code: number, at: number): number {
-    const isOctal = code >= CODE.zero && code <= CODE.seven;
-    if (this.#state === STATE.escape && !isOctal) {
-      const escaped = ESCAPED.get(code);
-      if (escaped !== null) this.#keep(escaped ?? code);
-      this.#state = STATE.string;
-      return at + 1;
-    }
-    if (isOctal) {
-      this.#digits = this.#state === STATE.escape ? 1 : this.#digits + 1;
-      this.#byte = ((this.#digits === 1 ? 0 : this.#byte << 3) | (code & 0x07)) & 0xff;
-      this.#state = STATE.octal;
-      if (this.#digits < 3) return at + 1;
-    }
-    this.#keep(this.#byte);
+  /**
+   * In strings that are kept, Typst escapes parentheses and backslashes alone; it writes others with a control character in
+   * hexadecimal. So what an escape stands for in the rest, such as addresses, does not matter, nor that one of three digits
+   * counts as three bytes: Typst refuses addresses of more than 8,000 characters.
+   */
+  #readEscape(code: number, next: number): number {
+    this.#keep(code);
     this.#state = STATE.string;
-    return isOctal ? at + 1 : at;
+    return next;
   }
 
   #readHexadecimal(chunk: Uint8Array, start: number): number {
     for (let at = start; at < chunk.length; at++) {
       const code = chunk[at] ?? 0;
       if (code === CODE.greater) {
-        // An odd last digit is followed by a zero that is not written.
-        if (this.#digits > 0) this.#keep((this.#byte << 4) & 0xff);
         this.#endString();
         return at + 1;
       }
