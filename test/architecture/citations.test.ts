@@ -23,7 +23,7 @@ function anchorsOf(page: string): Set<string> | null {
 
 /** Each citation with the file that it is in. */
 function citations(): { file: string; page: string; anchor: string | undefined }[] {
-  const folders = "rules protocol typst clients edge server backend scripts test bench deploy".split(" ");
+  const folders = "rules protocol typst clients edge backend scripts test bench deploy".split(" ");
   const files = folders.flatMap((folder) =>
     readdirSync(`${PROJECT}${folder}`, { recursive: true, encoding: "utf8" }).map((name) => `${folder}/${name}`),
   );
@@ -47,7 +47,7 @@ it("every page and heading that code or a test cites is there", () => {
 
 it("every file that docs/architecture.md names is there", () => {
   const page = readFileSync(`${PROJECT}docs/architecture.md`, "utf8");
-  const folders = "rules|protocol|typst|clients|edge|server|backend|scripts|test|deploy";
+  const folders = "rules|protocol|typst|clients|edge|backend|scripts|test|deploy";
   const paths = [...page.matchAll(new RegExp(`\`((?:${folders})/[\\w./-]+\\.\\w+)\``, "g"))].map(
     ([, path = ""]) => path,
   );

@@ -4,7 +4,7 @@ import { expect, it } from "vitest";
 import configuration from "../../.dependency-cruiser.mjs";
 
 const PROJECT = new URL("../../", import.meta.url);
-const FILES = "rules protocol typst clients edge server backend scripts"
+const FILES = "rules protocol typst clients edge backend scripts"
   .split(" ")
   .flatMap((folder) =>
     readdirSync(new URL(folder, PROJECT), { recursive: true, encoding: "utf8" }).map((name) => `${folder}/${name}`),
