@@ -4,7 +4,7 @@ import { TYPST_VERSION } from "../../typst/typst-release.mjs";
 import type { ByteBudget } from "../admission/byte-budget.ts";
 import type { RenderQueue } from "../admission/render-queue.ts";
 import type { WarmPool } from "../compiler/warm-pool.ts";
-import type { ProcessLimits } from "../processes/process-limits.ts";
+import type { ProcessLimits, ProcessUse } from "../processes/process-limits.ts";
 import type { SandboxMode } from "../sandbox/sandbox.ts";
 import { freeDiskBytes } from "../work-directory/watch.ts";
 
@@ -29,7 +29,12 @@ type Reading = readonly [name: string, help: string, read: () => number | Promis
 
 const gaugesOf = (sources: MetricSources): readonly Reading[] => {
   const { queue, warmPool, tempSpace, bodyMemory, outputMemory, deliveries, processLimits } = sources;
-  const processes = () => processLimits.findTightest();
+  // To count processes, each is looked at: once for both, which are read in this order.
+  let processes: ProcessUse | null = null;
+  const countProcesses = () => {
+    processes = processLimits.findTightest();
+    return processes?.used ?? 0;
+  };
   // If the directory has been removed, the backend is about to end.
   const freeBytes = () => freeDiskBytes(sources.workDirectory).catch(() => 0);
   // biome-ignore format: a table.
@@ -45,8 +50,8 @@ const gaugesOf = (sources: MetricSources): readonly Reading[] => {
     ["service_body_memory_max_bytes", "SERVICE_MAX_BODY_MEMORY_BYTES.", () => bodyMemory.maxBytes],
     ["service_output_memory_max_bytes", "SERVICE_MAX_OUTPUT_MEMORY_BYTES.", () => outputMemory.maxBytes],
     ["service_work_directory_free_bytes", "Free space of the file system that holds the work directory.", freeBytes],
-    ["service_processes", "Processes and threads that count towards the limit that leaves the least room, that of a container or of the user; 0 without one.", () => processes()?.used ?? 0],
-    ["service_processes_max", "That limit; infinite if there is none.", () => processes()?.max ?? Number.POSITIVE_INFINITY],
+    ["service_processes", "Processes and threads that count towards the limit that leaves the least room, that of a container or of the user; 0 without one.", countProcesses],
+    ["service_processes_max", "That limit; infinite if there is none.", () => processes?.max ?? Number.POSITIVE_INFINITY],
     ["service_deliveries_underway", "Outputs that are being delivered.", () => deliveries.underWay],
     ["service_warm_renders_waiting", "Typst processes that wait for a request.", () => warmPool.waiting],
   ];

@@ -12,13 +12,9 @@ export interface ProcessUse {
 /** Control groups are nested by the machine, its init, the container's engine and its pods: fewer than ten levels. */
 const MAX_CONTROL_GROUPS = 32;
 
-/** For scrapes, which ask twice. */
-const COUNT_LASTS_MILLISECONDS = 1000;
-
 export class ProcessLimits {
   readonly #controlGroups = findControlGroups(readProc("self/cgroup"), readProc("self/mountinfo"));
   readonly #maxOfUser: number;
-  #ownTasks = { count: 0, countedAt: Number.NEGATIVE_INFINITY };
 
   /** @param maxOfUser the lowest limit of a process of a render on the processes of this user; infinite if none */
   constructor(maxOfUser: number) {
@@ -28,17 +24,14 @@ export class ProcessLimits {
   }
 
   findTightest(): ProcessUse | null {
-    return this.#tightest(this.#readOwnTasks());
+    return this.#tightest(Number.isFinite(this.#maxOfUser) ? countOwnTasks() : 0);
   }
 
-  /**
-   * Null if there is certainly room for so many more; otherwise the limit that may leave less. By a count of now: in a second,
-   * short renders can leave more processes than a backend keeps room for.
-   */
+  /** Null if there is certainly room for so many more; otherwise the limit that may leave less. */
   findShortage(needed: number): ProcessUse | null {
     // The processes of all users are an upper bound that the kernel keeps. To count those of one, each is looked at.
     const mayLack = this.#maxOfUser - countAllTasks() < needed;
-    const tightest = this.#tightest(mayLack ? this.#countAnew() : 0);
+    const tightest = this.#tightest(mayLack ? countOwnTasks() : 0);
     return tightest !== null && tightest.max - tightest.used < needed ? tightest : null;
   }
 
@@ -50,17 +43,6 @@ export class ProcessLimits {
     });
     if (Number.isFinite(this.#maxOfUser)) uses.push({ used: ownTasks, max: this.#maxOfUser });
     return uses.toSorted((one, other) => one.max - one.used - (other.max - other.used))[0] ?? null;
-  }
-
-  #readOwnTasks(): number {
-    if (!Number.isFinite(this.#maxOfUser)) return 0;
-    const { count, countedAt } = this.#ownTasks;
-    return performance.now() - countedAt > COUNT_LASTS_MILLISECONDS ? this.#countAnew() : count;
-  }
-
-  #countAnew(): number {
-    this.#ownTasks = { count: countOwnTasks(), countedAt: performance.now() };
-    return this.#ownTasks.count;
   }
 }
 
