@@ -73,7 +73,7 @@ describe("slots", () => {
   ])("are %s so long after the last short render of another", async (_what, seconds, running) => {
     const renders = new RendersInVirtualTime(OPTIONS);
     await renderOnce(renders, "long", 10);
-    await renderOnce(renders, "short", 0.1);
+    await renderOnce(renders, "short", 1.5);
     await renders.pass(seconds);
     await ask(renders, "long", "long");
     expect(renders.running("long")).toBe(running);
@@ -241,6 +241,11 @@ describe("the slot that slow callers leave free", () => {
       expect(renders.running("slow")).toBe(3);
       await renders.end("slow");
       expect(renders.running("slow")).toBe(3);
+      await renders.end("slow");
+      await ask(renders, "quick", "quick");
+      await renders.pass(STOP_SECONDS);
+      // Not withdrawn for a caller that has a slot.
+      expect([renders.running("slow"), renders.running("quick")]).toEqual([2, 1]);
     });
 
     it("to a request for which the queue has no place", async () => {
