@@ -130,6 +130,8 @@ export default {
     // TypeScript 7 has no interface for other programs; swc reads the same syntax.
     parser: "swc",
     doNotFollow: { path: "^node_modules/" },
+    // What is served to browsers: bundles that are built there.
+    exclude: { path: "^edge/static/" },
     // node_modules may be a symbolic link.
     preserveSymlinks: true,
     enhancedResolveOptions: { exportsFields: ["exports"], conditionNames: ["import", "node", "default"] },
