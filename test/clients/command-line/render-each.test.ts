@@ -12,7 +12,6 @@ import {
   runInTerminal,
   shortenWaits,
   startCommand,
-  writeProject,
 } from "../../support/clients/command-line.ts";
 import {
   answer,
@@ -36,6 +35,8 @@ async function makeFolder(lines: string): Promise<string> {
   const folder = await makeProject({ "letter.typ": "Dear #data.name,", "people.jsonl": lines });
   return folder;
 }
+
+const outcomesIn = (stdout: string): unknown[] => Array.from(stdout.matchAll(/.+/g), ([line]) => JSON.parse(line));
 
 const letters = async (folder: string) => (await readdir(join(folder, "letters")).catch(() => [])).toSorted();
 
@@ -197,10 +198,7 @@ it("says in JSON which document a server in front of the service has refused", a
   );
   const args = [...EACH, "--json", "--jobs", "1"];
   const { stdout } = await runCommand(await makeFolder(people(2)), args, { env: { SERVICE_URL: service.url } });
-  const lines = stdout
-    .trim()
-    .split("\n")
-    .map((line): unknown => JSON.parse(line));
+  const lines = outcomesIn(stdout);
   const message = `A server in front of the service at ${service.url} answered 403.`;
   expect(lines).toContainEqual({ outcome: "failed", exitCode: 7, message, line: 1, file: "letters/p0.pdf" });
   expect(lines.at(-1)).toMatchObject({ outcome: "summary", made: 1, failed: 1, left: 0 });
@@ -220,13 +218,11 @@ it("begins no pause after it was interrupted, although a request that was under 
 
 it("reports each line in JSON, with notes about the folder, and a summary at the end", async () => {
   const service = await startScriptedService(sendPdf);
-  const folder = await makeFolder(people(2));
-  await writeProject(folder, { "letter.typ": '\ufeffDear #data.name, #image("lgo.png")', "logo.png": "x" });
-  const { stdout } = await runCommand(folder, [...EACH, "--json"], { env: { SERVICE_URL: service.url } });
-  const lines = stdout
-    .trim()
-    .split("\n")
-    .map((line): unknown => JSON.parse(line));
+  const letter = '\ufeffDear #data.name, #image("lgo.png")';
+  const folder = await makeProject({ "letter.typ": letter, "logo.png": "x", "p.csv": "id,name\n1,Ada\n2,Ben\n" });
+  const args = ["render", "letter.typ", "--each", "p.csv", "-o", "letters/{id}.pdf", "--json"];
+  const { stdout } = await runCommand(folder, args, { env: { SERVICE_URL: service.url } });
+  const lines = outcomesIn(stdout);
   expect(lines).toHaveLength(3);
   expect(lines[0]).toMatchObject({ outcome: "rendered", bytes: WHOLE_PDF.length });
   expect(lines[2]).toEqual({
@@ -236,6 +232,7 @@ it("reports each line in JSON, with notes about the folder, and a summary at the
     present: 0,
     failed: 0,
     left: 0,
+    reading: 'p.csv: columns "id", "name", separated by ","; 2 rows',
     notes: [
       'letter.typ:1 reads "lgo.png", which does not exist. Did you mean logo.png?',
       "letter.typ begins with a byte order mark, which is not sent.",
@@ -250,4 +247,21 @@ it("shows a bar in a terminal", async () => {
   expect(screen).toMatch(/█+░* \d+ of 20, \d at once/);
   expect(screen).toContain("20 of 20 documents rendered.");
   expect(exitCode).toBe(0);
+});
+
+it.each(["pdf", "png"])("names documents that are the same although their rows differ: %s", async (format) => {
+  const service = await sharedService();
+  const folder = await makeProject({
+    // The data is a parameter here, whatever its name says.
+    "a.typ": '#let letter(row) = if row.name == "Linus" [= Other] else [= Same]\n#letter(data)',
+    "people.jsonl": '{"name": "Grace"}\n{"name": "Ada"}\n{"name": "Linus"}\n{"name": "Linus"}\n',
+  });
+  const env = { SERVICE_URL: service.edge.url.origin };
+  const args = ["render", "a.typ", "--each", "people.jsonl", "-o", `out/{#}.${format}`, "--jobs", "1"];
+  const run = await runCommand(folder, args, { env });
+  const sentence = `2 documents are the same although their rows differ (out/1.${format}, out/2.${format}): does the template use \`data\`?`;
+  expect(run).toMatchObject({ exitCode: 0, stderr: `note: ${sentence}\n4 of 4 documents rendered.\n` });
+  const json = await runCommand(folder, [...args, "--overwrite", "--json", "--strict"], { env });
+  expect(json.exitCode).toBe(4);
+  expect(outcomesIn(json.stdout).at(-1)).toMatchObject({ made: 4, notes: [sentence] });
 });

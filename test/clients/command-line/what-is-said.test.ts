@@ -10,6 +10,8 @@ const withPicture = (end: number) =>
     photo: `data:image/jpeg;base64,${GREY_JPEG.subarray(0, GREY_JPEG.length - end).toString("base64")}`,
   });
 
+const longNames = Array.from({ length: 12 }, (_, index) => `c${index}${"x".repeat(50)}`);
+
 const { rows } = readTable(readFileSync(new URL("what-is-said.txt", import.meta.url), "utf8"), {
   LONG_PICTURE: { "3.json": JSON.stringify({ photo: "A".repeat(5000) }) },
   HALF_PICTURES: {
@@ -25,6 +27,7 @@ const { rows } = readTable(readFileSync(new URL("what-is-said.txt", import.meta.
   },
   MARKED_SCHEMA: { "data.schema.json": '\ufeff{"required": ["name"]}' },
   WIDE_SCHEMA: { "data.schema.json": Buffer.from("\ufeff{}", "utf16le") },
+  TWELVE_COLUMNS: { "p.csv": `${longNames.join(";")}\n${"a;".repeat(11)}a\n` },
   JPEG: { "logo.jpg": GREY_JPEG.subarray(0, -2), "whole.jpg": GREY_JPEG },
 });
 
