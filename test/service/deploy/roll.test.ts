@@ -163,12 +163,6 @@ esac
     expect([stdout, await done(), await inEnv()]).toEqual(["", [], env("1.9.0")]);
   });
 
-  it("fails and changes nothing without Docker", async () => {
-    await writeFile(join(folder, "bin/docker"), "#!/nothing/here\n");
-    const { exitCode } = await rollCompose("1.10.0");
-    expect([exitCode === 0, await inEnv()]).toEqual([false, env("1.9.0")]);
-  });
-
   it.each([["SERVICE_API_TOKENS=a:b\n"], ["IMAGE_TAG=\n"], [null]])(
     "fails if .env has no version: %j",
     async (text) => {
