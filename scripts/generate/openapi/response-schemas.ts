@@ -261,10 +261,3 @@ export const RESPONSE_SCHEMAS: Readonly<Record<string, Schema>> = {
   ValidationError: validationError,
   ...PROBLEM_SCHEMAS,
 };
-
-/** The members of `context` that the description lists for a code. */
-export function contextMembers(code: ProblemCode): string[] {
-  const schema = CONTEXTS[code];
-  const objects = schema.type === "union" ? schema.options : [schema];
-  return [...new Set(objects.flatMap((object) => Object.keys(object.entries)))];
-}
