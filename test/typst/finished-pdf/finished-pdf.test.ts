@@ -168,6 +168,7 @@ describe("what Typst copies into the file", () => {
     ["a language that would end a section", spoken("]]>", "CH"), PDF_STANDARDS, NO_LANGUAGE],
     ["a region that would begin an entity", spoken("de", "&a"), PDF_STANDARDS, NO_LANGUAGE],
     ["parentheses that belong together", entitled("a (b (c)) d"), [], []],
+    ["parentheses that do not, and a backslash", entitled("a ) \\ ( b"), [], []],
     ["a string of 32,766 bytes", titleOf(32_766), [], []],
     ["a string of 32,767 bytes of ASCII", entitled("a".repeat(32_767)), [], []],
     ["a string of 32,768 bytes", titleOf(32_768), of(/^a-[23]/), long(32_768)],
