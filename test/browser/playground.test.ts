@@ -598,13 +598,12 @@ describe("a file of the request", () => {
     const jpeg = Buffer.from(photo, "base64");
     // Orientation 6: to be turned to the right by a quarter.
     const exif = Buffer.from("ffe100224578696600004d4d002a00000008000101120003000000010006000000000000", "hex");
-    await addFiles(page, { "photo.jpg": Buffer.concat([jpeg.subarray(0, 2), exif, jpeg.subarray(2)]) });
+    const files = { "photo.jpg": Buffer.concat([jpeg.subarray(0, 2), exif, jpeg.subarray(2)]) };
     const add = page.getByRole("button", { name: "Add photo.jpg scaled down" });
     // Until the page has the limits of the deployment, it takes larger files.
     await expect
       .poll(async () => {
-        if ((await add.count()) === 0)
-          await addFiles(page, { "photo.jpg": Buffer.concat([jpeg.subarray(0, 2), exif, jpeg.subarray(2)]) });
+        if ((await add.count()) === 0) await addFiles(page, files);
         return add.count();
       })
       .toBe(1);

@@ -44,7 +44,6 @@ const CODE = {
   lineFeed: 0x0a,
   carriageReturn: 0x0d,
   percent: 0x25,
-  plus: 0x2b,
   minus: 0x2d,
   point: 0x2e,
   openParenthesis: 0x28,
@@ -205,10 +204,10 @@ export class PdfTokens {
 
   /** Null if the word is none. */
   #number(): number | null {
-    const isSigned = this.#word[0] === CODE.plus || this.#word[0] === CODE.minus;
+    const isNegative = this.#word[0] === CODE.minus;
     let digits = 0;
     let scale = 0;
-    for (let at = isSigned ? 1 : 0; at < this.#wordBytes; at++) {
+    for (let at = isNegative ? 1 : 0; at < this.#wordBytes; at++) {
       const code = this.#word[at] ?? 0;
       if (code === CODE.point && scale === 0) {
         scale = 1;
@@ -221,7 +220,7 @@ export class PdfTokens {
     }
     // Both are exact up to 2^53, so the quotient is the nearest number. Longer ones say no more about a page.
     const value = digits / Math.max(1, scale);
-    return this.#word[0] === CODE.minus ? -value : value;
+    return isNegative ? -value : value;
   }
 
   #readBracket(code: number, at: number): number {

@@ -55,10 +55,10 @@ export class XmpPacket {
     else if (this.#tag.length < MAX_TAG_BYTES) this.#tag += String.fromCharCode(byte);
   }
 
+  /** A property lasts until the next one begins: only in these is text of the caller. */
   #endTag(tag: string): void {
     this.#tag = null;
-    const [slash, name] = tag.startsWith("/") ? ["/", tag.slice(1)] : ["", tag];
-    if (isProperty(name)) this.#field = slash === "" ? PROPERTIES[name] : null;
+    if (isProperty(tag)) this.#field = PROPERTIES[tag];
   }
 
   #forbid(codePoint: number): void {
