@@ -252,28 +252,24 @@ describe("a render that the user asks for", () => {
   });
 });
 
-describe("a wait", () => {
-  it("ends when typing no longer renders", async ({ page }) => {
-    await page.route("**/v1/render", (route) => route.fulfill(busy(30)));
-    await whileTyping(page).check();
-    await nextAttempt(page).waitFor();
-    await page.getByRole("button", { name: "Cancel" }).click();
-    await render(page);
-    await nextAttempt(page).waitFor();
-    await whileTyping(page).uncheck();
-    await page.getByRole("heading", { name: "Not rendered" }).waitFor();
-  });
-
-  it("ends without a request if the draft has a problem by then", async ({ page }) => {
-    const renders = recordRenders(page);
-    await page.route("**/v1/render", (route) => route.fulfill(busy(6)));
-    await whileTyping(page).check();
-    await nextAttempt(page).waitFor();
-    await page.getByLabel("Pages").fill("no pages");
-    await page.getByRole("heading", { name: "Not rendered" }).waitFor();
-    expect(await page.locator(".phase").count()).toBe(0);
-    expect(renders.bodies.length).toBe(1);
-  });
+it("a wait ends without a request if the draft has a problem by then, or typing no longer renders", async ({
+  page,
+}) => {
+  const renders = recordRenders(page);
+  await page.route("**/v1/render", (route) => route.fulfill(busy(6)));
+  await whileTyping(page).check();
+  await nextAttempt(page).waitFor();
+  await page.getByLabel("Pages").fill("no pages");
+  await page.getByRole("heading", { name: "Not rendered" }).waitFor();
+  expect(await page.locator(".phase").count()).toBe(0);
+  expect(renders.bodies.length).toBe(1);
+  await page.getByLabel("Pages").fill("");
+  await nextAttempt(page).waitFor();
+  await page.getByRole("button", { name: "Cancel" }).click();
+  await render(page);
+  await nextAttempt(page).waitFor();
+  await whileTyping(page).uncheck();
+  await page.getByRole("heading", { name: "Not rendered" }).waitFor();
 });
 
 describe("a slow line", () => {

@@ -4,12 +4,15 @@ import { readSchema } from "../../../clients/data-schema/data-schema.ts";
 import { findingInWords } from "../../../clients/data-schema/finding.ts";
 import { DATA_MISTAKES, dataWith, SCHEMA_OF_MISTAKES } from "../../support/clients/data-mistakes.ts";
 
-async function judge(schema: object | boolean | string, data: string) {
+async function schemaOf(schema: object | string) {
   const read = await readSchema(typeof schema === "string" ? schema : JSON.stringify(schema));
   if (!("schema" in read)) throw new Error(JSON.stringify(read.findings));
-  return read.schema
-    .judge(data)
-    .findings.map((finding) => findingInWords("data.json", finding).slice("data.json:".length));
+  return read.schema;
+}
+
+async function judge(schema: object | string, data: string) {
+  const { findings } = (await schemaOf(schema)).judge(data);
+  return findings.map((finding) => findingInWords("data.json", finding).slice("data.json:".length));
 }
 
 it("finds no mistakes in data that fits", async () => {
@@ -53,27 +56,22 @@ it("does not call members or items unknown because of another mistake in them", 
   ]);
 });
 
+const names = (stem: string, count: number) => Array.from({ length: count }, (_, index) => `${stem}Number${index}`);
+
 it("reports the first twenty mistakes and counts the others", async () => {
-  const read = await readSchema('{"items": {"type": "string"}}');
-  if (!("schema" in read)) throw new Error("no schema");
-  const numbers = (count: number) => JSON.stringify(Array.from({ length: count }, (_, index) => index));
-  expect(read.schema.judge(numbers(20))).toMatchObject({ count: 20, findings: { length: 20 } });
-  expect(read.schema.judge(numbers(21))).toMatchObject({ count: 21, findings: { length: 20 } });
+  const { judge: count } = await schemaOf({ items: { type: "number" } });
+  expect(count(JSON.stringify(names("a", 20)))).toMatchObject({ count: 20, findings: { length: 20 } });
+  expect(count(JSON.stringify(names("a", 21)))).toMatchObject({ count: 21, findings: { length: 20 } });
 });
 
 it("compares names only for the mistakes that it reports: it ends where a thousand are misspelt", async () => {
-  const count = 1000;
-  const names = (stem: string) => Array.from({ length: count }, (_, index) => `${stem}Number${index}`);
-  const properties = Object.fromEntries(names("post").map((name) => [name, {}]));
-  const schema = JSON.stringify({ properties, required: names("post"), additionalProperties: false });
-  const read = await readSchema(schema);
-  if (!("schema" in read)) throw new Error("no schema");
-  const data = JSON.stringify(Object.fromEntries(names("part").map((name) => [name, 1])));
-  const { findings } = read.schema.judge(data);
-  expect(findings.length).toBe(20);
-  expect(findings.at(-1)?.message).toMatch(/misspelling of it|is missing/);
-  const values = JSON.stringify({ items: { enum: names("post") } });
-  const ofValues = await judge(values, JSON.stringify(names("pots")));
+  const wanted = names("post", 1000);
+  const properties = Object.fromEntries(wanted.map((name) => [name, {}]));
+  const misspelt = Object.fromEntries(names("part", 1000).map((name) => [name, 1]));
+  const found = await judge({ properties, required: wanted, additionalProperties: false }, JSON.stringify(misspelt));
+  expect(found.length).toBe(20);
+  expect(found.at(-1)).toMatch(/misspelling of it|is missing/);
+  const ofValues = await judge({ items: { enum: wanted } }, JSON.stringify(names("pots", 1000)));
   expect(ofValues[19]).toContain('Did you mean "postNumber19"?');
 });
 
