@@ -70,35 +70,19 @@ it("the e-invoice is a PDF/A-3b with the XML of the same invoice attached", asyn
   expect(valuesAt(`${sums}/GrandTotalAmount`)).toEqual(["1236.77"]);
 });
 
-describe("an invoice", () => {
-  const textOf = async (name: string, data: string) => {
-    const request: object = JSON.parse(await exampleRequest(name));
-    const path = new URL(`../../../examples/${name}/${data}`, import.meta.url);
-    const answer = await service.render({ ...request, data: JSON.parse(await readFile(path, "utf8")) });
-    const pdf = await readPdf(await answer.bytes());
-    return { text: pdf.pageTexts.join(" "), xml: Buffer.from(pdf.attachments[0]?.content ?? []).toString("utf8") };
-  };
-
-  it("prints a price below a cent as it is, and a currency of three decimals with three", async () => {
-    const { text } = await textOf("invoice", "cases/small-prices.json");
-    for (const amount of ["0.0349", "128.400", "64.216", "54.000"]) expect(text).toContain(amount);
-    expect(await textOf("e-invoice", "cases/without-vat.json")).toMatchObject({
-      text: expect.stringMatching(/0\.0349.* 7\.50 .*100\.00/),
-      xml: expect.stringContaining("<ram:ChargeAmount>0.0349<"),
-    });
-  });
-
-  it("has each reason for no VAT on its page and in its XML", async () => {
-    const { text, xml } = await textOf("e-invoice", "cases/without-vat.json");
-    const reason = "Vocational training, § 4 Nr. 21 UStG; Insurance, § 4 Nr. 10 UStG";
-    expect(text).toContain(`Exempt from VAT: 247.50, ${reason}`);
-    expect(text).toContain("Reverse charge: 200.00");
-    const reasons = [...xml.matchAll(/<ram:ExemptionReason>(.*?)<.*?<ram:CategoryCode>(\w+)</g)];
-    expect(reasons.map(([, text, category]) => [category, text])).toEqual([
-      ["E", reason],
-      ["AE", "Reverse charge"],
-    ]);
-  });
+// What their pages say is in the cases of the examples.
+it("the XML of an invoice has a price below a cent as it is, and each reason for no VAT", async () => {
+  const request: object = JSON.parse(await exampleRequest("e-invoice"));
+  const path = new URL("../../../examples/e-invoice/cases/without-vat.json", import.meta.url);
+  const answer = await service.render({ ...request, data: JSON.parse(await readFile(path, "utf8")) });
+  const pdf = await readPdf(await answer.bytes());
+  const xml = Buffer.from(pdf.attachments[0]?.content ?? []).toString("utf8");
+  expect(xml).toContain("<ram:ChargeAmount>0.0349<");
+  const reasons = [...xml.matchAll(/<ram:ExemptionReason>(.*?)<.*?<ram:CategoryCode>(\w+)</g)];
+  expect(reasons.map(([, text, category]) => [category, text])).toEqual([
+    ["E", "Vocational training, § 4 Nr. 21 UStG; Insurance, § 4 Nr. 10 UStG"],
+    ["AE", "Reverse charge"],
+  ]);
 });
 
 it("the certificate is one image of A5 landscape at 300 pixels per inch", async () => {
