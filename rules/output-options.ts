@@ -67,7 +67,7 @@ export const OUTPUT_FIELDS: readonly OutputField[] = [
   ...new Set(Object.values(OUTPUT_SCHEMAS).flatMap(({ entries }) => Object.keys(entries))),
 ].filter(isOutputField);
 
-function isOutputField(name: string): name is OutputField {
+export function isOutputField(name: string): name is OutputField {
   return Object.values(OUTPUT_SCHEMAS).some(({ entries }) => Object.hasOwn(entries, name));
 }
 

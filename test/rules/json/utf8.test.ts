@@ -38,6 +38,7 @@ it("a body that ends in the middle of a character is not UTF-8, and an empty one
     isUtf8(bodyWith(CHUNK_BYTES - 2, "f09f9880", CHUNK_BYTES + 2).subarray(0, CHUNK_BYTES - 2 + bytes)),
   );
   expect([...ends, isUtf8(new Uint8Array())]).toEqual([false, false, false, true, true]);
+  expect(isUtf8(bodyWith(CHUNK_BYTES, "ff", CHUNK_BYTES + 1))).toBe(false);
 });
 
 it("a byte order mark is a character like any other inside a string", () => {
