@@ -4,7 +4,7 @@
  */
 import { PdfFile } from "../../e-invoice/pdf-file.ts";
 import { PdfName, PdfReference, PdfSyntaxError, type PdfValue } from "../../e-invoice/pdf-syntax.ts";
-import { type DocumentFont, type DocumentFonts, PRIVATE_USE } from "./font-findings.ts";
+import type { DocumentFont, DocumentFonts } from "./font-findings.ts";
 
 /** For tens of thousands of pages: about a hundred bytes for each object. */
 const MAX_OBJECT_BYTES = 256 * 1024 ** 2;
@@ -29,7 +29,7 @@ type Resources = ReadonlyMap<string, PdfValue> | null;
 
 class FontReader implements DocumentFonts {
   readonly #file: PdfFile;
-  readonly #byNumber = new Map<number, { readonly name: string; readonly characters: Set<string> }>();
+  readonly #byNumber = new Map<number, { readonly name: string; readonly characters: ReadonlySet<string> }>();
   /** The objects that were read, which several pages may use. */
   readonly #seen = new Set<number>();
   #contentBytesLeft = MAX_CONTENT_BYTES;
@@ -86,17 +86,15 @@ class FontReader implements DocumentFonts {
     });
   }
 
-  /** Counts the boxes. Of equal glyphs with several meanings, Typst writes the later ones beside the text. */
+  /** Counts the boxes. Of equal glyphs, as all boxes are, Typst writes what the later ones mean beside the text. */
   #readTexts(content: Uint8Array, fontOf: (name: string) => PdfValue | undefined): void {
     for (const { font, boxes, meaning } of findTexts(content)) {
       const reference = fontOf(font);
       // One without a number has a byte for each glyph, of which none is a box: colour emoji.
-      const own = reference instanceof PdfReference ? this.#byNumber.get(reference.number) : undefined;
-      if (own === undefined) continue;
+      if (boxes === 0 || !(reference instanceof PdfReference) || !this.#byNumber.has(reference.number)) continue;
       this.boxes += boxes;
       for (const character of meaning) {
-        if (boxes === 0 && PRIVATE_USE.test(character)) own.characters.add(character);
-        else if (boxes > 0 && this.boxedCharacters.size < MAX_BOXED_CHARACTERS) this.boxedCharacters.add(character);
+        if (this.boxedCharacters.size < MAX_BOXED_CHARACTERS) this.boxedCharacters.add(character);
       }
     }
   }

@@ -17,7 +17,7 @@ export interface DocumentFonts {
   readonly boxedCharacters: ReadonlySet<string>;
 }
 
-export const PRIVATE_USE = /\p{Co}/u;
+const PRIVATE_USE = /\p{Co}/u;
 
 export const FONT_REMEDY =
   "Add a font with such characters to the request, a subset of one if it is large, or ask the operator for one (npm run fonts -- add noto).";

@@ -90,16 +90,12 @@ describe("a finding", () => {
     expect(others.filter((other) => !/empty box/.test(other))).toEqual([]);
   });
 
-  it.each([
-    ["icons that a font for text has under their code points", '#"\\u{f133}" and #"\\u{f1c1}"', "U\\+F133.*U\\+F1C1"],
-    ["an icon whose glyph is a letter of the document, too", '#"\\u{f133}" is not Α', "U\\+F133"],
-    ["an icon after that letter", 'Α is not #"\\u{f133}"', "U\\+F133"],
-  ])("is %s", async (_what, text, named) => {
-    const [first, ...others] = await findingsIn(text, ["new computer modern"]);
-    expect(first).toMatch(
-      new RegExp(`^No icon font has .*${named}.*, so Typst draws other signs of New Computer Modern`),
-    );
-    expect(others).toEqual([]);
+  it("is icons that a font for text has under their code points", async () => {
+    expect(await findingsIn('#"\\u{f133}" and #"\\u{f1c1}"', ["new computer modern"])).toEqual([
+      expect.stringMatching(
+        /^No icon font has .*U\+F133.*U\+F1C1.*, so Typst draws other signs of New Computer Modern/,
+      ),
+    ]);
   });
 
   it("is none if the templates name that font", async () => {
