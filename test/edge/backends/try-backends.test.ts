@@ -52,6 +52,8 @@ interface Outcome {
   readonly events: readonly string[];
   /** The places of the backends that were probed. None answers. */
   readonly probed: readonly number[];
+  /** The places of those of which the operator is told. */
+  readonly reported: readonly number[];
   readonly begun: readonly Attempt[];
   readonly clock: StillClock;
 }
@@ -66,6 +68,7 @@ async function forward(
 ): Promise<Outcome> {
   const events: string[] = [];
   const probed: number[] = [];
+  const reported: number[] = [];
   const backends = stubBackends(...scripts.keys());
   const choice = new BackendChoice(backends);
   const begin = vi.spyOn(choice, "begin");
@@ -103,13 +106,14 @@ async function forward(
     },
     longestAnswerMilliseconds,
     discard: ({ content }) => void events.push(`discard ${content}`),
+    report: (backend) => void reported.push(backends.indexOf(backend)),
   }).finally(() => {
     isOver = true;
   });
   while (!isOver) await clock.pass(100);
   expect([choice.countUnderWay(clock.now()), clock.timers]).toEqual([0, 0]);
   const begun = begin.mock.results.map(({ value }) => value);
-  return { end: await ending, events, probed, begun, clock };
+  return { end: await ending, events, probed, reported, begun, clock };
 }
 
 it("returns the first final answer, and discards the others", async () => {
@@ -182,7 +186,7 @@ it("remembers an attempt for a second after its deadline, because a late answer 
   }
 });
 
-it("an attempt whose client leaves is aborted, and does not count against its backend", async () => {
+it("an attempt whose client leaves is aborted, and nothing is said of its backend", async () => {
   const client = new AbortController();
   let wasAborted = false;
   const left: Script = ({ signal }) => {
@@ -192,8 +196,8 @@ it("an attempt whose client leaves is aborted, and does not count against its ba
     client.abort();
     return Promise.reject(new Error("aborted"));
   };
-  const { probed } = await forward([left], false, 2200, 2200, client.signal);
-  expect([wasAborted, probed]).toEqual([true, []]);
+  const { probed, reported } = await forward([left], false, 2200, 2200, client.signal);
+  expect([wasAborted, probed, reported]).toEqual([true, [], []]);
 });
 
 it("the body is not offered to others while the next backend gets it, because an earlier one takes the rest of it", async () => {
