@@ -75,6 +75,15 @@ describe.each(EDGE_PLATFORMS)("the edge on %s", (platform) => {
       });
     });
 
+    it("once, when its client leaves while backends are asked what they have installed", async () => {
+      stage.backend.elsewhere = () => {};
+      const client = await stage.open("GET /capabilities.json HTTP/1.1\r\nHost: edge.example\r\n\r\n");
+      await expect.poll(stage.backend.countOpen).toBe(1);
+      client.reset();
+      await expect.poll(() => lines.length).toBe(1);
+      expect(lines).toMatchObject([{ route: "/capabilities.json", code: "client_gone" }]);
+    });
+
     it("once, when its client leaves during the upload", async () => {
       const client = await stage.open(renderHead(CHUNKED), chunk('{"source":'));
       await stage.takenIn();
@@ -108,7 +117,7 @@ it("has the words in which the documentation quotes its lines", async () => {
     const names = (await readdir(new URL(folder, ROOT), { recursive: true })).filter((name) => name.endsWith(ending));
     return await Promise.all(names.map((name) => readFile(new URL(`${folder}/${name}`, ROOT), "utf8")));
   };
-  const code = (await Promise.all(["edge", "backend", "server"].map((folder) => textsOf(folder, ".ts")))).join();
+  const code = (await Promise.all(["edge", "backend", "protocol"].map((folder) => textsOf(folder, ".ts")))).join();
   const pages = (await textsOf("docs", ".md")).join();
   const quoted = [...pages.matchAll(/\bline\s+`([a-z\s]+)`|^\| `([a-z ]+)` \| (?:error|warning) \|/gm)].map(
     ([, inText, inTable = ""]) => (inText ?? inTable).replaceAll(/\s+/g, " "),
