@@ -143,7 +143,7 @@ async function writeInPlace(source: string, target: string): Promise<void> {
   }
 }
 
-/** It may be a file that the shell has open: opened once more, it would be overwritten by what the shell writes next. */
+/** Standard output may be a file that the shell has open: opened once more, it would be overwritten by what the shell writes next. */
 async function isStandardOutput(path: string): Promise<boolean> {
   const named = path === "/dev/stdout" ? "/proc/self/fd/1" : path;
   if (basename(named) !== "1") return false;

@@ -229,7 +229,7 @@ class FlatNode implements SyntaxNode {
 }
 
 function instantiate(module: WebAssembly.Module): Exports {
-  // It calls them for its own `tree()`, and before it ends with a panic.
+  // The parser calls them for its own `tree()`, and before it ends with a panic.
   const fail = () => {
     throw new WebAssembly.RuntimeError("the parser has failed");
   };

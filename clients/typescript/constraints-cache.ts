@@ -25,7 +25,7 @@ export interface ConstraintsStore {
 
 /** How long constraints are used without asking whether they are still valid. A deployment rarely changes. */
 const MAX_AGE_SECONDS = 300;
-/** They have 90 KB with their conformance vectors. */
+/** The constraints have 90 KB with their conformance vectors. */
 const MAX_CONSTRAINTS_BYTES = 4 * 1024 * 1024;
 /** The most that any deployment can set as `max_output_bytes` (rules/limits.ts). */
 export const MAX_OUTPUT_BYTES = 512 * 1024 * 1024;

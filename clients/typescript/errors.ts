@@ -106,7 +106,7 @@ export function innermostCause(thrown: unknown): { readonly code: string; readon
   for (let next = thrown, depth = 0; next instanceof Error && depth < MAX_CAUSES; depth++) {
     const own = "code" in next && typeof next.code === "string" ? next.code : "";
     if (own !== "" || code === "") [code, error] = [own, next];
-    // It has one error for each address of the name: the first is as good as any.
+    // An AggregateError has one error for each address of the name: the first is as good as any.
     next = next instanceof AggregateError ? next.errors[0] : next.cause;
   }
   return { code, error };

@@ -111,7 +111,7 @@ type Content = "file" | "foreign" | "no answer" | ProblemCode;
  */
 const FIRST_STATUS_OF_CLOUDFLARE = 520;
 const LAST_STATUS_OF_CLOUDFLARE = 530;
-/** Of these, what it answers also if the origin had the request: an empty or broken answer, and none for 100 s. */
+/** Statuses of Cloudflare that may come although the origin had the request: an empty or broken answer, and none for 100 s. */
 const MAY_HAVE_BEGUN: ReadonlySet<number> = new Set([520, 524]);
 
 function contentOf(head: ResponseHead): Content {

@@ -63,7 +63,7 @@ export class SharedAnswer<Value> {
     return answer === "late" ? this.#unknown() : answer;
   }
 
-  /** It goes on when the client of its request leaves: others wait for it, or come soon. */
+  /** Gathering goes on when the client that began it leaves: others wait for the answer, or come soon. */
   #begin(now: number, request: WaitingRequest): Gathering<Value> {
     const gather = async () => {
       const { value, keepMilliseconds, staleMilliseconds } = await this.#gather();

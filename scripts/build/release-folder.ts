@@ -13,7 +13,7 @@ import { billOfMaterials } from "./bill-of-materials.ts";
 import { writeEdge } from "./edge-folder.ts";
 
 const PROJECT = fileURLToPath(new URL("../../", import.meta.url));
-/** Of these, what git tracks: a checkout may hold secrets, such as those that `deploy/kubernetes/` reads. */
+/** Folders of which a release has what git tracks: a checkout may hold secrets, such as those that `deploy/kubernetes/` reads. */
 const PARTS = ["backend", "rules", "protocol", "typst", "deploy", "LICENSE", "CHANGELOG.md"];
 /** Packages and fonts that the operator has fetched, and their lock files. */
 const FETCHED = "vendor";

@@ -9,7 +9,7 @@ export function libraryObstacle() {
   try {
     process.dlopen({ exports: {} }, LIBRARY);
   } catch (error) {
-    // It always fails: with another error when the library has been found, since that is not a Node module.
+    // `dlopen` always fails: with another error when the library has been found, since that is not a Node module.
     return missingLibraryAdvice(error instanceof Error ? error.message : String(error));
   }
   return undefined;

@@ -60,7 +60,7 @@ function endGroup(child) {
     try {
       if (child.pid !== undefined) process.kill(-child.pid, name);
     } catch {
-      // It has ended already.
+      // The process has ended already.
     }
   };
   send("SIGTERM");

@@ -90,7 +90,7 @@ export async function findBuildTools(signal) {
   const candidates = findOnPath("cargo", { ...env, PATH: searchPath });
   const problems = await Promise.all(candidates.map((cargo) => cargoProblem(cargo, signal)));
   const cargo = candidates.find((_, index) => problems[index] === undefined);
-  // It is run, because the `cc` of macOS may only print that the tools are missing.
+  // The compiler is run, because the `cc` of macOS may only print that the tools are missing.
   const hasCompiler = (await runCommand("cc", ["--version"], { signal })).problem === undefined;
   if (cargo !== undefined && hasCompiler) return { cargo };
   const missing = [

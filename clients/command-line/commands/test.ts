@@ -122,7 +122,7 @@ async function testTemplate(
 ): Promise<void> {
   const use = { command: "test", leaveOut: [], givenBy: "the cases", isStrict: true } as const;
   const cases = await readCases(collectProject(source, flags, { ...use, data: [STANDARD_INPUT] }));
-  // They may name files that the template reads.
+  // The cases may name files that the template reads.
   const data = cases.flatMap(({ dataPath }) => dataPath ?? []);
   const collected = collectProject(source, flags, { ...use, data });
   const project = await fitFiles(handOver(collected, flags, { ...use, data }), { url: flags.url }, null);

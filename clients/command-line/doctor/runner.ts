@@ -24,7 +24,7 @@ import { SERVICE } from "./service.ts";
 const TOTAL_MILLISECONDS = 300_000;
 const MAX_SEEN_LENGTH = 300;
 
-/** They run in this order. docs/doctor.md is made from them. */
+/** The groups, in the order in which they run. docs/doctor.md is made from them. */
 export const CHECK_GROUPS: readonly CheckGroup[] = [
   ...[SERVICE, RULES, RENDERS, REJECTIONS, RESPONSE_HEADERS, METRICS, ORIGINS],
 ];

@@ -81,7 +81,7 @@ export async function readInput(path: string, name: string, folder: string) {
   return { bytes: await readStream(createReadStream(path), shown), shown };
 }
 
-/** It may be a socket, which cannot be opened by name. */
+/** Standard input may be a socket, which cannot be opened by name. */
 const NAMES_OF_STANDARD_INPUT: ReadonlySet<string> = new Set(["/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"]);
 
 /** Whether a path is that of a pipe or a device, or of an open file that has no other name. */

@@ -90,7 +90,7 @@ export function watchUse(pid: number | undefined): () => TypstUse | null {
       if (kibibytes !== undefined)
         use = { memoryBytes: Number(kibibytes) * 1024, cpuSeconds: ticks / TICKS_PER_SECOND };
     } catch {
-      // It has ended, or this is no Linux.
+      // The process has ended, or this is no Linux.
     }
   };
   const timer = setInterval(look, USE_INTERVAL_MILLISECONDS);

@@ -112,7 +112,7 @@ function readSvg(svg: string): Omit<SvgImage, "key"> {
   try {
     parser.write(svg).close();
   } catch {
-    // It is not well-formed, and Typst says where; or its entities stand for too much.
+    // The SVG is not well-formed, and Typst says where; or its entities stand for too much.
   }
   // Which elements a rule selects, nobody asks: a style that is written down is used.
   if (hasText) for (const list of styles.flatMap(familiesInStyleSheet)) add(list);

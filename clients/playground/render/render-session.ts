@@ -69,7 +69,7 @@ export class RenderSession {
     } else if (this.#underWay.draft !== this.#page.draft()) {
       this.#next = this.#next === "asked" ? "asked" : trigger;
     } else {
-      // It may have begun unasked: whoever asks now is shown where its result will be.
+      // The render may have begun unasked: whoever asks now is shown where its result will be.
       this.#page.prepare(trigger);
     }
   }

@@ -71,7 +71,7 @@ export class PdfView {
       useWorkerFetch: false,
       enableXfa: false,
     });
-    // One that is still loading gives way; the one that is shown stays until this one is drawn.
+    // A document that is still loading gives way; the one that is shown stays until this one is drawn.
     if (this.#latest !== this.#shown?.stop) this.#latest.abort();
     const stop = new AbortController();
     this.#latest = stop;

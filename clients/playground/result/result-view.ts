@@ -87,7 +87,7 @@ export class ResultView {
   showProblem(problem: ShownProblem): void {
     this.#showState(makeProblemView(problem, this.#onFinding));
     if (this.#document.isEmpty) this.#summary.textContent = "Not rendered";
-    // They are about the last good file.
+    // The warnings are about the last good file.
     this.showWarnings([]);
     this.markOutdated();
     this.#announce(`Not rendered: ${problem.title}. ${problem.detail}`);

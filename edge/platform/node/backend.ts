@@ -135,7 +135,7 @@ function writePieces(request: ClientRequest, body: Uint8Array, reportSome: () =>
 }
 
 function toBackendAnswer(message: IncomingMessage): BackendAnswer {
-  // It may break off before anybody reads it.
+  // The answer may break off before anybody reads it.
   message.on("error", () => {});
   return {
     status: message.statusCode ?? 0,
@@ -150,7 +150,7 @@ function toBackendAnswer(message: IncomingMessage): BackendAnswer {
   };
 }
 
-/** Of these, Node keeps the first, and the others would be passed over in silence. */
+/** Header fields of which Node keeps only the first: others of the same name would be passed over in silence. */
 const KEPT_ONCE: ReadonlySet<string> = new Set(["content-type", "authorization"]);
 
 export function fieldOf(message: IncomingMessage, field: string): string | null {

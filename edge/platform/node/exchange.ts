@@ -46,7 +46,7 @@ export class Exchange implements ClientRequest {
   }
 
   inBackground(_work: Promise<unknown>): void {
-    // It goes on by itself.
+    // In Node the work goes on by itself.
   }
 
   /** @param isClosing whether the connection ends with this answer */
@@ -90,7 +90,7 @@ export class Exchange implements ClientRequest {
       // Node would read all that still comes.
       if (!request.complete) request.socket.destroySoon();
     };
-    // One that nobody has begun to read is not read now either: how many are is bounded.
+    // A body that nobody has begun to read is not read now either: the number of bodies being read is bounded.
     if (this.body?.isBegun) {
       let bytes = 0;
       const count = ({ length }: Buffer) => {

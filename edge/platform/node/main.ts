@@ -31,7 +31,7 @@ async function run(): Promise<void> {
     for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(signal, () => resolve());
     // The program that started it for itself was killed: `npm start`, or a test.
     process.once("disconnect", resolve);
-    // It would keep this program running after a start that fails.
+    // An open channel would keep this program running after a start that fails.
     process.channel?.unref();
   });
   const capacity = await readCapacity();
