@@ -14,6 +14,7 @@ const BACKSLASH = 0x5c;
 const LOWER_U = 0x75;
 const MAX_CODE_POINT = 0x10ffff;
 const MAX_RUN_BYTES = 4096;
+const MAX_SHORT_RUN_BYTES = 48;
 
 const SIMPLE_ESCAPES: ReadonlyMap<number, string> = new Map([
   [0x22, '"'],
@@ -38,7 +39,12 @@ export function decodeJsonString(body: Uint8Array, span: { start: number; end: n
       offset += letter === LOWER_U ? 6 : 2;
     } else if (byte < 0x80) {
       const runEnd = plainRunEnd(body, offset, Math.min(span.end, offset + maxCodeUnits - text.length));
-      text += Reflect.apply(String.fromCharCode, undefined, body.subarray(offset, runEnd));
+      if (runEnd - offset > MAX_SHORT_RUN_BYTES) {
+        text += Reflect.apply(String.fromCharCode, undefined, body.subarray(offset, runEnd));
+      } else {
+        // A view takes longer than a name: with one for each, 20 MB of short keys took 1.6 s instead of 0.5.
+        for (let at = offset; at < runEnd; at++) text += String.fromCharCode(body[at] ?? 0);
+      }
       offset = runEnd;
     } else {
       const length = utf8SequenceLength(byte);
