@@ -65,11 +65,11 @@ export class TypstSupervisor {
 
   /**
    * Node cannot make a FIFO. Without it, as on a full disk, Typst ends at once: the shell is free again, and a request starts
-   * another process.
+   * another process. It is made before the limits hold: under that on processes, a busy user's shell could start no mkfifo.
    */
   #withFifo(command: TypstCommand, fifoName: string): TypstCommand {
     const makeFifo = `{ ${shellCommand(this.#settings.mkfifoPath, "-m", "600", fifoName)} || :; } 2>/dev/null`;
-    return { ...command, setUpCommands: [...command.setUpCommands, makeFifo] };
+    return { ...command, setUpCommands: [makeFifo, ...command.setUpCommands] };
   }
 
   /** Never rejects. */

@@ -123,6 +123,17 @@ describe("a process that waits for its text", () => {
     expect([...shells]).toEqual([expect.stringMatching(/^1\.in 1\.out(?: 2\.in 2\.out)?$/)]);
   });
 
+  it("has a FIFO made before the limits of a render hold: its user may have more processes than a render may start", async () => {
+    const folder = await makeTemporaryFolder("mkfifo-test-");
+    const limits = join(folder, "limits");
+    const note = `case "$*" in *" :"*) ulimit -t >>'${limits}';; esac`;
+    await writeFile(join(folder, "mkfifo"), `#!/bin/sh\n${note}\nexec /usr/bin/mkfifo "$@"\n`, { mode: 0o755 });
+    const backend = await backendFor({ PATH: `${folder}:${process.env.PATH}` });
+    await renderText(backend, "text");
+    await waitingProcess(backend.workDirectory);
+    expect(await readFile(limits, "utf8")).toBe("unlimited\n");
+  });
+
   it("is replaced if somebody has removed its FIFO", async () => {
     const { backend, waiting } = await waitingBackend(NO_TIME_LIMIT);
     await unlink(waiting.fifo);
