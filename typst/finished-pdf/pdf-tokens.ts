@@ -263,10 +263,11 @@ export class PdfTokens {
 
   /**
    * In strings that are kept, Typst escapes parentheses and backslashes alone; it writes others with a control character in
-   * hexadecimal. So what an escape stands for in the rest, such as addresses, does not matter, nor that one of three digits
-   * counts as three bytes: Typst refuses addresses of more than 8,000 characters.
+   * hexadecimal. So what an escape stands for in the rest, such as addresses and names of labels, does not matter, only that
+   * it is one byte: with digits, of which Typst always writes three, the other two are none.
    */
   #readEscape(code: number, next: number): number {
+    if (code >= CODE.zero && code <= CODE.nine) this.#stringBytes -= 2;
     this.#keep(code);
     this.#state = STATE.string;
     return next;

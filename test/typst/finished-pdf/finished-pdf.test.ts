@@ -173,6 +173,7 @@ describe("what Typst copies into the file", () => {
     ["a string of 32,767 bytes of ASCII", entitled("a".repeat(32_767)), [], []],
     ["a string of 32,768 bytes", titleOf(32_768), of(/^a-[23]/), long(32_768)],
     ["a string of 32,768 bytes in a heading", headingOf(32_768), of(/^a-[23]/), long(32_768)],
+    ["a label whose 20,000 characters are escaped", `${TITLE}#[#heading[x]#label("a" + "\\u{1}" * 20000)]`, [], []],
     ["a string of 65,534 bytes", titleOf(65_534), of(/^a-[23]/), long(65_534)],
     ["a string of 65,536 bytes", titleOf(65_536), of(/^a-[123]/), long(65_536)],
   ])("%s is refused under the standards that do not allow it, and no others", (...row) =>
