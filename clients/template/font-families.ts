@@ -2,7 +2,6 @@
  * The font families that templates ask for, as far as their texts show: they may compute further ones, or have them from a
  * package, and nobody sees which.
  */
-import { bindingsOf } from "./bindings.ts";
 import { argumentsOf, calledName, calleeOf } from "./calls.ts";
 import {
   expressionsOf,
@@ -36,10 +35,11 @@ export function requestedFamilies(templates: readonly Template[]): RequestedFami
   const names = new Set<string>();
   const given = new Set<string>();
   for (const { template, references, literal } of texts) {
+    const parameters = parameterNames(template);
     for (const { name, isLet, families } of all.size === 0 ? [] : fontValues(template)) {
       given.add(name);
       const isSpeaking = all.has(name) && /font|family|face/i.test(name);
-      const isOfFile = isLet && references.has(name) && bindingsOf(template).get(name)?.isOther !== true;
+      const isOfFile = isLet && references.has(name) && !parameters.has(name);
       if (isSpeaking || isOfFile) for (const family of families) names.add(family);
     }
     for (const family of literal) names.add(family);
@@ -78,6 +78,16 @@ function nameOf(template: Template, node: SyntaxNode): string {
   const key = node.kind === "LetBinding" ? expressionsOf(node)[0] : node.children[0];
   if (key === undefined) return "";
   return key.kind === "Str" ? stringValue(template, key) : textOf(template, key);
+}
+
+function parameterNames(template: Template): ReadonlySet<string | null> {
+  const parameters = nodesOf(template, "Params").flatMap(({ children }) => children);
+  return new Set(
+    parameters.map((node) => {
+      if (node.kind === "Ident") return textOf(template, node);
+      return node.kind === "Named" ? nameOf(template, node) : null;
+    }),
+  );
 }
 
 /** All that is given a value like that of `font:`, by `let`, as an argument or as a member. */
