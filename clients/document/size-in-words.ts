@@ -10,14 +10,15 @@ export function countInWords(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? "" : "s"}`;
 }
 
-/** The first sentences, and one on how many more there are: the others would fill the screen. */
-export function firstSentences(
-  sentences: readonly string[],
+/** A sentence on each of the first items, and one on how many more there are: the others would fill the screen. */
+export function firstSentences<Item>(
+  items: readonly Item[],
   max: number,
+  describe: (item: Item) => string,
   others: (count: number) => string,
 ): readonly string[] {
-  const more = sentences.length - max;
-  return more > 0 ? [...sentences.slice(0, max), others(more)] : sentences;
+  const more = items.length - max;
+  return [...items.slice(0, max).map(describe), ...(more > 0 ? [others(more)] : [])];
 }
 
 /** "a, b and 3 more": the first names of a list. */

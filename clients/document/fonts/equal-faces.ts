@@ -40,13 +40,13 @@ export function findEqualFaces(files: readonly { readonly key: string; readonly 
 }
 
 export function describeEqualFaces(all: readonly EqualFaces[]): readonly string[] {
-  const sentences = all.map(({ family, variant, firstKey, otherKey }) => {
+  const describe = ({ family, variant, firstKey, otherKey }: EqualFaces) => {
     const { style, weight, stretch_percent } = variant;
     const what = `"${family}", ${style}, weight ${weight.max}, width ${stretch_percent.max} %`;
     return `${firstKey} and ${otherKey} are the same to Typst (${what}): it uses the first alone. Leave one out, or give it another family name.`;
-  });
+  };
   const others = (count: number) => `Typst does not use ${countInWords(count, "more font")} for this reason.`;
-  return firstSentences(sentences, MAX_NAMED, others);
+  return firstSentences(all, MAX_NAMED, describe, others);
 }
 
 /** A variant for which Typst finds both equally good; undefined if there is none, or the fonts have no letter in common. */

@@ -89,12 +89,10 @@ export function describeMissingFamilies(
   suggest: SuggestFamily,
 ): string[] {
   const missing = excludeFamilies(families, fonts).filter((family) => !brought.has(family.toLowerCase()));
-  const sentences = missing.map(
-    (family) =>
-      `The service has no font family "${family}", and the request brings none: Typst uses another font.${suggest(family)}`,
-  );
+  const describe = (family: string) =>
+    `The service has no font family "${family}", and the request brings none: Typst uses another font.${suggest(family)}`;
   const others = (count: number) => `It lacks ${count} more of the font families that the templates name.`;
-  const first = firstSentences(sentences, MAX_NAMED, others);
+  const first = firstSentences(missing, MAX_NAMED, describe, others);
   return missing.length === 0 ? [] : [...first, ...describeWebFonts(webFonts)];
 }
 

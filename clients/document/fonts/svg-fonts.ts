@@ -39,17 +39,16 @@ export function describeSvgFamilies(
   known: ReadonlySet<string>,
   who: "the service" | "this machine",
 ): readonly string[] {
-  const sentences = images.flatMap(({ key, families }) =>
-    families
-      .filter((list) => !list.some((family) => known.has(family.toLowerCase())))
-      .map((list) => {
-        const names = new Intl.ListFormat("en", { type: "disjunction" }).format(list.map((name) => `"${name}"`));
-        return `${key} has text in ${names}, which neither ${who} nor the request has: Typst uses another font.`;
-      }),
+  const missing = images.flatMap(({ key, families }) =>
+    families.filter((list) => !list.some((family) => known.has(family.toLowerCase()))).map((list) => ({ key, list })),
   );
   return firstSentences(
-    sentences,
+    missing,
     MAX_NAMED,
+    ({ key, list }) => {
+      const names = new Intl.ListFormat("en", { type: "disjunction" }).format(list.map((name) => `"${name}"`));
+      return `${key} has text in ${names}, which neither ${who} nor the request has: Typst uses another font.`;
+    },
     (count) => `Text in SVG images asks for ${count} more of the families that are missing.`,
   );
 }

@@ -111,7 +111,7 @@ export async function readFiles({ isFolder, files }: AddedFiles, limits: Limits)
     }
   }
   const others = (count: number) => `Not added either: ${countInWords(count, "more file")}.`;
-  const named = firstSentences(skipped, MAX_NAMED, others);
+  const named = firstSentences(skipped, MAX_NAMED, String, others);
   return { isFolder, files: read, skipped: named, photos: photos.slice(0, MAX_NAMED) };
 }
 

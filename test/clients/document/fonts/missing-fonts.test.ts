@@ -1,6 +1,6 @@
 /** Font families that neither a request nor the service has, by the text of the request. */
 import "../../../../clients/template/node-parser.ts";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import {
   type DocumentParts,
   describeFontNotes,
@@ -49,6 +49,7 @@ describe("requested families that are missing", () => {
     ['#let body-font = "Nope"\n#set text(font: body-font)', ["Nope"]],
     ['#let serif = ("Nope", "Libertinus Serif")\n#set text(font: serif, size: 10pt)', ["Nope"]],
     ['#let theme = (title-font: "Nope")\n#text(font: theme.title-font)[x]', ["Nope"]],
+    ['#let sans = "Nope"\n#set text(font: sans)\n#for sans in (1, 2) [#sans]', ["Nope"]],
     ['#let conf(font: "Nope", body) = { set text(font: font); body }', ["Nope"]],
     ['#set text(font: "No \\"such\\" font")', ['No "such" font']],
     ['#set text(font: "Größe 源")', ["Größe 源"]],
@@ -221,6 +222,11 @@ describe("the sentences", () => {
     const sentences = describeMissing(parts(`#text(font: (${families}))[x]`));
     expect(sentences).toHaveLength(11);
     expect(sentences.at(-1)).toBe("It lacks 2 more of the font families that the templates name.");
+    // A suggestion is looked for among all fonts.
+    const wanted = findWantedFonts(parts(`#text(font: (${families}))[x]`));
+    const suggest = vi.fn(() => "");
+    describeMissingFamilies(wanted.families, wanted, FONTS, suggest);
+    expect(suggest).toHaveBeenCalledTimes(10);
   });
 });
 
