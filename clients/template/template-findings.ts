@@ -95,10 +95,8 @@ function keyRead(template: Template, inputs: SyntaxNode): string | null {
   const around = parent?.parent;
   if (parent?.kind === "ImportItemPath") return around?.kind === "RenamedImportItem" ? null : "";
   if (parent?.kind === "FieldAccess") {
-    const member = textOf(template, parent.children.at(-1) ?? parent);
-    if (around?.kind !== "FuncCall" || around.children[0] !== parent) return member;
-    const [key] = argumentsOf(template, around).positional;
-    return member === "at" && key?.kind === "Str" ? stringValue(template, key) : null;
+    const isCalled = around?.kind === "FuncCall" && around.children[0] === parent;
+    return memberRead(template, isCalled ? around : parent);
   }
   if (parent?.kind !== "Binary" || !parent.children.some(({ kind }) => kind === "In")) return null;
   const [key] = parent.children;

@@ -67,6 +67,7 @@ function isAlphabetOnly(body: Uint8Array, start: number, end: number): boolean {
   while (at < end && SEXTETS[body[at] ?? 0] !== NOT_IN_ALPHABET) at++;
   return at === end;
 }
+
 /** As `plainDecodedSize`, for a text with JSON escapes: `\/` is common. */
 function escapedDecodedSize(body: Uint8Array, span: StringSpan): number | null {
   let paddingLength = 0;

@@ -6,7 +6,7 @@ import { basename, dirname, extname, isAbsolute, join, posix, relative, resolve 
 import { requestPackageFolder } from "../../../rules/package-spec.ts";
 import { DATA_BINDINGS } from "../../../typst/program-text.ts";
 import { DATA_PATH, SOURCE_PATH } from "../../document/saved-draft.ts";
-import { countInWords, firstInWords } from "../../document/size-in-words.ts";
+import { countInWords, firstInWords, firstSentences } from "../../document/size-in-words.ts";
 import { findUnusableFiles, type UnusableFile } from "../../document/unusable-files.ts";
 import { usesData } from "../../template/data-use.ts";
 import { parseTemplate } from "../../template/syntax-tree.ts";
@@ -223,10 +223,9 @@ function collectBelow(
   return { project, outside };
 }
 
-function describeUnusableFiles(found: readonly UnusableFile[]): string[] {
-  const more = found.length - MAX_UNUSABLE;
-  const sentences = found.slice(0, MAX_UNUSABLE).map(({ key, message }) => `${key} ${message}`);
-  return more > 0 ? [...sentences, `Typst cannot use ${countInWords(more, "more file")}.`] : sentences;
+function describeUnusableFiles(found: readonly UnusableFile[]): readonly string[] {
+  const others = (count: number) => `Typst cannot use ${countInWords(count, "more file")}.`;
+  return firstSentences(found, MAX_UNUSABLE, ({ key, message }) => `${key} ${message}`, others);
 }
 
 /** The name of the document without its extension: that of the folder, or of the source. */

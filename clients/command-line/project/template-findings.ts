@@ -3,7 +3,7 @@
  * read what the caller passes. Typst would silently make a document of it.
  */
 import { didYouMean, similarName } from "../../data-schema/similar-name.ts";
-import { countInWords } from "../../document/size-in-words.ts";
+import { countInWords, firstSentences } from "../../document/size-in-words.ts";
 import { findDataMistakes, knownData } from "../../template/data-mistakes.ts";
 import { dataNamesBoundIn, ownDataBinding, usesData } from "../../template/data-use.ts";
 import { findLostContent } from "../../template/lost-content.ts";
@@ -191,10 +191,8 @@ function describeOldTypeNames(project: Project): string[] {
     else
       places.push(...found.map(({ offset, message }) => `${placeOf(project, { key, template, offset })}: ${message}.`));
   }
-  const more = places.length - MAX_NAMED;
   return [
-    ...places.slice(0, MAX_NAMED),
-    ...(more > 0 ? [`There are ${more} more comparisons with names of types.`] : []),
+    ...firstSentences(places, MAX_NAMED, String, (count) => `There are ${count} more comparisons with names of types.`),
     ...[...counts].map(
       ([name, count]) =>
         `${name} compares types with their names in ${countInWords(count, "place")}, which are never equal since Typst 0.14: look for a newer version of the package.`,
